@@ -1,1 +1,12 @@
-export {}
+export * as AgentRunEvent from "./AgentRunEvent.ts"
+export * as AgentRunResult from "./AgentRunResult.ts"
+export * as AgentRunSpec from "./AgentRunSpec.ts"
+export * as Capabilities from "./Capabilities.ts"
+export * as Contracts from "./Contracts.ts"
+export * as Failure from "./Failure.ts"
+export * as Scalars from "./Scalars.ts"
+export * as SessionEvent from "./SessionEvent.ts"
+export * as StreamRules from "./StreamRules.ts"
+export * as TurnEvent from "./TurnEvent.ts"
+export * as Usage from "./Usage.ts"
+export * as Verdict from "./Verdict.ts"
