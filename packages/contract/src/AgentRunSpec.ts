@@ -75,6 +75,7 @@ export const Credentials = Schema.Struct({
     description: "Contents, not paths. null is the same as absent."
   })
 }).annotate({ identifier: "Credentials", description: "Secrets for the harness. They appear in no output." })
+export type Credentials = typeof Credentials.Type
 
 export const ObservabilitySpec = Schema.Struct({
   name: NonEmptyString,

@@ -1,1 +1,11 @@
-export {}
+export * as AgentSession from "./AgentSession.ts"
+export * as Channel from "./Channel.ts"
+export * as ChannelError from "./ChannelError.ts"
+export * as Harness from "./Harness.ts"
+export * as HarnessError from "./HarnessError.ts"
+export * as Permission from "./Permission.ts"
+export * as Prompt from "./Prompt.ts"
+export * as Redaction from "./Redaction.ts"
+export * as ToolAllowlist from "./ToolAllowlist.ts"
+export * as TurnError from "./TurnError.ts"
+export * as TurnOutput from "./TurnOutput.ts"

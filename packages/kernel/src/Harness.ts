@@ -1,0 +1,100 @@
+/**
+ * A program or library that runs an agent: the door through which every
+ * adapter comes in, ours and a stranger's.
+ */
+import type { AgentRunResult, AgentRunSpec, Capabilities, Scalars, TurnEvent } from "@turnpike/contract"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { AgentSession } from "./AgentSession.ts"
+import type * as HarnessError from "./HarnessError.ts"
+import type * as Permission from "./Permission.ts"
+import type * as Redaction from "./Redaction.ts"
+import type * as ToolAllowlist from "./ToolAllowlist.ts"
+
+/** What to continue. */
+export interface Resume {
+  /** The harness's own id, as its `session/bound` named it. */
+  readonly harnessSessionId: string
+  /** What to do when the harness no longer has it. `fresh` is announced by a `fresh_session` notice. */
+  readonly onLost: "fail" | "fresh"
+}
+
+/** What a session is opened with. Each option is honoured or refused; none is dropped. */
+export interface SessionOptions {
+  readonly sessionId: Scalars.SessionId
+  readonly resume: Resume | undefined
+  /** An existing directory, absolute. */
+  readonly cwd: string
+  readonly model: string | undefined
+  /** Instructions added to the harness's own. */
+  readonly system: string | undefined
+  readonly tools: ToolAllowlist.ToolAllowlist
+  readonly permission: Permission.Decider
+  /** The caller's environment. Marks of an enclosing agent are removed before a child sees it. */
+  readonly inheritedEnv: Readonly<Record<string, string>>
+  /** Variables of the caller's choice. They win over everything. */
+  readonly env: Readonly<Record<string, string>>
+  readonly credentials: AgentRunSpec.Credentials | undefined
+  /** The harness's program: a path or a name to be found; absent means the harness's own search. */
+  readonly program: string | undefined
+  /** A directory of the session's own for the harness's settings; absent means the user's settings. */
+  readonly configDir: string | undefined
+  /** Removes credentials from text that leaves the process. */
+  readonly redact: Redaction.Redactor
+}
+
+/** What was found when a session was closed. */
+export interface CloseReport {
+  /** Processes other than the harness's own that had to be killed. */
+  readonly killed: ReadonlyArray<AgentRunResult.ProcessInfo>
+  /** Processes that could not be killed. */
+  readonly survivors: ReadonlyArray<AgentRunResult.ProcessInfo>
+  /** Declared tasks that were still running. */
+  readonly backgroundKilled: ReadonlyArray<TurnEvent.BackgroundTask>
+  /** What went wrong while closing, in sentences. It never changes a verdict. */
+  readonly problems: ReadonlyArray<string>
+}
+
+export const nothingFound: CloseReport = { killed: [], survivors: [], backgroundKilled: [], problems: [] }
+
+/** A session of a harness, with its process. */
+export interface HarnessSession extends AgentSession {
+  /** Completes when no declared background task runs any more; at once where there are none. */
+  readonly backgroundDone: Effect.Effect<void>
+  /**
+   * Ends the session and everything that it started, within a bound, and says
+   * what was found. Later calls return the same report. The scope that opened
+   * the session closes it too.
+   */
+  readonly close: Effect.Effect<CloseReport>
+}
+
+/** One line of `doctor`. */
+export interface Finding {
+  readonly level: "ok" | "warning" | "problem"
+  /** What was found, as a sentence. */
+  readonly message: string
+  /** What to type or do next. */
+  readonly remedy?: string
+}
+
+/** What is known of a harness on this machine, without starting a turn or spending a token. */
+export interface Diagnosis {
+  readonly harness: string
+  /** Whether a run can be tried. */
+  readonly usable: boolean
+  readonly program?: string
+  readonly version?: string
+  readonly findings: ReadonlyArray<Finding>
+}
+
+/** Where and how to look for a harness's program. */
+export type DiagnosisOptions = Pick<SessionOptions, "program" | "inheritedEnv" | "cwd">
+
+export interface Harness {
+  readonly name: string
+  readonly capabilities: Capabilities.Capabilities
+  /** Opens a session. When it fails or is interrupted nothing is left running. */
+  readonly open: (options: SessionOptions) => Effect.Effect<HarnessSession, HarnessError.HarnessError, Scope.Scope>
+  readonly diagnose: (options: DiagnosisOptions) => Effect.Effect<Diagnosis>
+}
