@@ -9,11 +9,12 @@ import * as Schema from "effect/Schema"
 import { AgentRunOutcome, AgentRunResult, ProcessInfo } from "./AgentRunResult.ts"
 import { Capabilities } from "./Capabilities.ts"
 import { Failure } from "./Failure.ts"
-import { CallId, Count, Json, NonEmptyString, RunId, SessionId, Timestamp } from "./Scalars.ts"
+import { CallId, Count, Json, NonEmptyString, Ordinal, RunId, SessionId, Timestamp, UsDollars } from "./Scalars.ts"
 import { Decision, McpServer, NoticeKind, Origin } from "./TurnEvent.ts"
+import { partsWithinWhole } from "./Usage.ts"
 import { TerminalReason, Verdict } from "./Verdict.ts"
 
-const envelope = { run_id: RunId, seq: Count.annotate({ description: "From 0, without gaps." }), ts: Timestamp }
+const envelope = { run_id: RunId, seq: Count.annotateKey({ description: "From 0, without gaps." }), ts: Timestamp }
 
 const event = <const T extends string, F extends Schema.Struct.Fields>(type: T, description: string, payload: F) =>
   Schema.Struct({ ...envelope, type: Schema.Literal(type), ...payload }).annotate({ description })
@@ -23,7 +24,7 @@ export const ToolKind = Schema.Literals(["tool", "phase"]).annotate({
   description: "tool: a tool of the harness; phase: a part of the run itself (provision, launch, submit, await, capture)."
 })
 
-const origin = Schema.optionalKey(Origin).annotate({ description: "Absent means turn." })
+const origin = Schema.optionalKey(Origin).annotateKey({ description: "Absent means turn." })
 
 export const SessionStart = event("session_start", "The session is open.", {
   session_id: SessionId,
@@ -33,8 +34,8 @@ export const SessionStart = event("session_start", "The session is open.", {
   turnpike_version: NonEmptyString,
   resumed: Schema.Boolean,
   cwd: Schema.String,
-  model: Schema.optionalKey(Schema.String).annotate({ description: "The model in force, as the harness reports it." }),
-  tools: Schema.optionalKey(Schema.Array(Schema.String)).annotate({
+  model: Schema.optionalKey(Schema.String).annotateKey({ description: "The model in force, as the harness reports it." }),
+  tools: Schema.optionalKey(Schema.Array(Schema.String)).annotateKey({
     description: "The tools in force, in the harness's own names. Absent where it reports none."
   }),
   mcp_servers: Schema.optionalKey(Schema.Array(McpServer)),
@@ -42,14 +43,14 @@ export const SessionStart = event("session_start", "The session is open.", {
 })
 
 export const TurnStart = event("turn_start", "A turn begins.", {
-  turn: Count.annotate({ description: "1 for the session's first turn." })
+  turn: Ordinal.annotateKey({ description: "1 for the session's first turn." })
 })
-export const TurnEnd = event("turn_end", "The turn has ended.", { turn: Count, verdict: Verdict })
+export const TurnEnd = event("turn_end", "The turn has ended.", { turn: Ordinal, verdict: Verdict })
 export const TextDelta = event("text_delta", "A piece of the answer.", { text: Schema.String, origin })
 export const ReasoningDelta = event("reasoning_delta", "A piece of the model's reasoning.", { text: Schema.String, origin })
 export const Message = event("message", "A whole message of the model; it sums up the text_delta events before it.", {
   text: Schema.String,
-  partial: Schema.optionalKey(Schema.Boolean).annotate({ description: "True where it was cut off. Absent means false." }),
+  partial: Schema.optionalKey(Schema.Boolean).annotateKey({ description: "True where it was cut off. Absent means false." }),
   origin
 })
 export const ToolStart = event("tool_start", "A tool or a phase begins.", {
@@ -64,8 +65,8 @@ export const ToolEnd = event("tool_end", "The tool or phase with the same call_i
   call_id: CallId,
   tool_name: NonEmptyString,
   success: Schema.Boolean,
-  output_summary: Schema.optionalKey(Schema.String).annotate({ description: "What came of it, bounded." }),
-  denied: Schema.optionalKey(Schema.Boolean).annotate({
+  output_summary: Schema.optionalKey(Schema.String).annotateKey({ description: "What came of it, bounded." }),
+  denied: Schema.optionalKey(Schema.Boolean).annotateKey({
     description: "True where the tool did not run because it was not allowed. Absent means false."
   }),
   origin
@@ -75,9 +76,9 @@ export const TokenUsage = event("token_usage", "What the turn has consumed so fa
   output_tokens: Count,
   cache_read_tokens: Schema.optionalKey(Count),
   cache_write_tokens: Schema.optionalKey(Count),
-  cost_usd: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
-  final: Schema.Boolean.annotate({ description: "True where the figures are those of the whole turn." })
-})
+  cost_usd: Schema.optionalKey(UsDollars),
+  final: Schema.Boolean.annotateKey({ description: "True where the figures are those of the whole turn." })
+}).check(partsWithinWhole)
 export const PermissionRequest = event("permission_request", "The harness asks whether a tool may run.", {
   request_id: CallId,
   call_id: Schema.optionalKey(CallId),
@@ -99,10 +100,28 @@ export const Notice = event("notice", "Something worth knowing that is neither a
   error: Schema.optionalKey(Failure),
   processes: Schema.optionalKey(Schema.Array(ProcessInfo))
 })
+/** The outcome's success and the reason are one fact said twice. */
+const successMeansReason = Schema.makeFilter<{ readonly outcome: AgentRunOutcome; readonly reason: TerminalReason }>(
+  ({ outcome, reason }) =>
+    outcome.success === (reason === "success")
+      ? undefined
+      : { path: ["reason"], issue: "Expected success exactly where outcome.success is true" },
+  {
+    toJsonSchema: () => [{
+      if: {
+        type: "object",
+        properties: { outcome: { type: "object", properties: { success: { const: true } } } }
+      },
+      then: { properties: { reason: { const: "success" } } },
+      else: { properties: { reason: { not: { const: "success" } } } }
+    }, true]
+  }
+)
+
 export const SessionEnd = event("session_end", "The run is over. Nothing but a result may follow.", {
   outcome: AgentRunOutcome,
   reason: TerminalReason
-})
+}).check(successMeansReason)
 export const Result = event("result", "Delivers what came of the run.", { result: AgentRunResult })
 
 export const members = [

@@ -5,7 +5,15 @@
  * ignored.
  */
 import * as Schema from "effect/Schema"
-import { Count, Json, NonEmptyString, SessionId } from "./Scalars.ts"
+import {
+  Count,
+  Json,
+  NonEmptyString,
+  NonEmptySystemString,
+  SessionId,
+  SystemString,
+  VariableName
+} from "./Scalars.ts"
 
 const absent = (what: string) => `Absent means ${what}.`
 
@@ -18,11 +26,12 @@ export const ResumePolicy = Schema.Literals(["fail", "fresh", "replay"]).annotat
 export type ResumePolicy = typeof ResumePolicy.Type
 
 export const SessionSpec = Schema.Struct({
-  id: Schema.optionalKey(SessionId).annotate({ description: absent("a new id") }),
-  resume: Schema.optionalKey(ResumePolicy).annotate({
+  id: Schema.optionalKey(SessionId).annotateKey({ description: absent("a new id") }),
+  resume: Schema.optionalKey(ResumePolicy).annotateKey({
     description: "With it the session must exist. " + absent("that the session is begun if it does not exist, and `fail` where it does")
   })
-}).annotate({ identifier: "SessionSpec" })
+}).annotate({ identifier: "SessionSpec", description: "The session that the task belongs to." })
+export type SessionSpec = typeof SessionSpec.Type
 
 export const ToolClass = Schema.Literals(["read", "search", "edit", "execute", "fetch"]).annotate({
   identifier: "ToolClass",
@@ -33,25 +42,26 @@ export type ToolClass = typeof ToolClass.Type
 
 export const ToolSpec = Schema.Union([
   Schema.Struct({
-    allow: Schema.Array(NonEmptyString).annotate({
+    allow: Schema.Array(NonEmptyString).annotateKey({
       description:
         "Neutral classes (read, search, edit, execute, fetch; view, grep and glob stand for read and search) or the harness's own tool names, in order. An empty list allows none."
     })
   }),
   Schema.Struct({
-    dangerous_all: Schema.Literal(true).annotate({
+    dangerous_all: Schema.Literal(true).annotateKey({
       description: "Every tool that the harness has. Paths and URLs are not widened."
     })
   })
-]).annotate({ identifier: "ToolSpec", description: "Which tools the harness may use. " + absent("read and search") })
+]).annotate({ identifier: "ToolSpec", description: "Which tools the harness may use." })
 export type ToolSpec = typeof ToolSpec.Type
 
 export const WorkspaceSpec = Schema.Struct({
   kind: Schema.Literal("local"),
-  cwd: Schema.optionalKey(NonEmptyString).annotate({
+  cwd: Schema.optionalKey(NonEmptySystemString).annotateKey({
     description: "An existing directory; relative to the caller's own. " + absent("the caller's current directory")
   })
 }).annotate({ identifier: "WorkspaceSpec", description: "Where the harness works." })
+export type WorkspaceSpec = typeof WorkspaceSpec.Type
 
 export const PermissionPolicy = Schema.Literals(["deny", "allow-listed", "ask"]).annotate({
   identifier: "PermissionPolicy",
@@ -68,10 +78,10 @@ export const BackgroundPolicy = Schema.Literals(["wait", "kill"]).annotate({
 export type BackgroundPolicy = typeof BackgroundPolicy.Type
 
 export const Credentials = Schema.Struct({
-  claude: Schema.optionalKey(Schema.NullOr(Schema.Struct({ oauth_token: NonEmptyString }))).annotate({
+  claude: Schema.optionalKey(Schema.NullOr(Schema.Struct({ oauth_token: NonEmptyString }))).annotateKey({
     description: "Contents, not paths. null is the same as absent."
   }),
-  codex: Schema.optionalKey(Schema.NullOr(Schema.Struct({ auth_json: NonEmptyString }))).annotate({
+  codex: Schema.optionalKey(Schema.NullOr(Schema.Struct({ auth_json: NonEmptyString }))).annotateKey({
     description: "Contents, not paths. null is the same as absent."
   })
 }).annotate({ identifier: "Credentials", description: "Secrets for the harness. They appear in no output." })
@@ -80,48 +90,57 @@ export type Credentials = typeof Credentials.Type
 export const ObservabilitySpec = Schema.Struct({
   name: NonEmptyString,
   config: Json
-}).annotate({ identifier: "ObservabilitySpec" })
+}).annotate({ identifier: "ObservabilitySpec", description: "An observability backend and its own configuration." })
+export type ObservabilitySpec = typeof ObservabilitySpec.Type
+
+/** Seconds of which there is an exact number of milliseconds. */
+const Seconds = Schema.Finite.check(
+  Schema.isGreaterThan(0, { expected: "a number of seconds above 0" }),
+  Schema.isLessThanOrEqualTo(9_007_199_254_740, { expected: "a number of seconds up to 9007199254740" })
+)
 
 export const Limits = Schema.Struct({
-  timeout_s: Schema.optionalKey(Schema.NullOr(Schema.Finite.check(Schema.isGreaterThan(0)))).annotate({
+  timeout_s: Schema.optionalKey(Schema.NullOr(Seconds)).annotateKey({
     description: "Seconds from the start of the run to its cancellation. Absent and null mean no limit."
   }),
-  token_budget: Schema.optionalKey(Schema.NullOr(Count)).annotate({
+  token_budget: Schema.optionalKey(Schema.NullOr(Count)).annotateKey({
     description: "Tokens that the run may consume. Absent and null mean no limit."
   })
-}).annotate({ identifier: "Limits" })
+}).annotate({ identifier: "Limits", description: "Where the caller ends the run. There is no limit by default." })
+export type Limits = typeof Limits.Type
 
 export const AgentRunSpec = Schema.Struct({
-  harness: Schema.optionalKey(NonEmptyString).annotate({
+  harness: Schema.optionalKey(NonEmptySystemString).annotateKey({
     description: "The harness to run on. Exactly one of harness and recipe is required."
   }),
-  recipe: Schema.optionalKey(NonEmptyString).annotate({
+  recipe: Schema.optionalKey(NonEmptySystemString).annotateKey({
     description: "The directory of an agent recipe. Exactly one of harness and recipe is required."
   }),
-  task: NonEmptyString.annotate({ description: "The prompt, passed on unchanged." }),
-  input_artifacts: Schema.optionalKey(Schema.Array(NonEmptyString)).annotate({
+  task: NonEmptyString.annotateKey({ description: "The prompt, passed on unchanged." }),
+  input_artifacts: Schema.optionalKey(Schema.Array(NonEmptySystemString)).annotateKey({
     description: "Paths of files that the task is about. " + absent("none")
   }),
   credentials: Schema.optionalKey(Credentials),
-  observability: Schema.optionalKey(Schema.Array(ObservabilitySpec)).annotate({ description: absent("none") }),
-  limits: Schema.optionalKey(Schema.NullOr(Limits)).annotate({ description: "Absent and null mean no limits." }),
-  session: Schema.optionalKey(SessionSpec).annotate({ description: absent("a new session") }),
-  model: Schema.optionalKey(NonEmptyString).annotate({ description: absent("the harness's own choice") }),
-  system: Schema.optionalKey(NonEmptyString).annotate({
+  observability: Schema.optionalKey(Schema.Array(ObservabilitySpec)).annotateKey({ description: absent("none") }),
+  limits: Schema.optionalKey(Schema.NullOr(Limits)).annotateKey({ description: "Absent and null mean no limits." }),
+  session: Schema.optionalKey(SessionSpec).annotateKey({ description: absent("a new session") }),
+  model: Schema.optionalKey(NonEmptySystemString).annotateKey({ description: absent("the harness's own choice") }),
+  system: Schema.optionalKey(NonEmptyString).annotateKey({
     description: "Instructions added to the harness's own. " + absent("none")
   }),
-  tools: Schema.optionalKey(ToolSpec),
-  workspace: Schema.optionalKey(WorkspaceSpec).annotate({ description: absent("the caller's current directory") }),
-  permission: Schema.optionalKey(PermissionPolicy).annotate({ description: absent("deny") }),
-  background: Schema.optionalKey(BackgroundPolicy).annotate({ description: absent("wait") }),
-  env: Schema.optionalKey(
-    Schema.Record(Schema.String.check(Schema.isPattern(/^[A-Za-z_][A-Za-z0-9_]*$/)), Schema.String)
-  ).annotate({ description: "Variables added to the harness's environment. " + absent("none") })
+  tools: Schema.optionalKey(ToolSpec).annotateKey({ description: absent("read and search") }),
+  workspace: Schema.optionalKey(WorkspaceSpec).annotateKey({ description: absent("the caller's current directory") }),
+  permission: Schema.optionalKey(PermissionPolicy).annotateKey({ description: absent("deny") }),
+  background: Schema.optionalKey(BackgroundPolicy).annotateKey({ description: absent("wait") }),
+  env: Schema.optionalKey(Schema.Record(VariableName, SystemString)).annotateKey({
+    description: "Variables added to the harness's environment. " + absent("none")
+  })
 }).check(
   Schema.makeFilter((spec) =>
     (spec.harness === undefined) === (spec.recipe === undefined)
-      ? { path: ["harness"], issue: "Expected exactly one of harness and recipe" }
-      : undefined
-  )
+      ? { path: [], issue: "Expected exactly one of harness and recipe" }
+      : undefined, {
+    toJsonSchema: () => [{ oneOf: [{ required: ["harness"] }, { required: ["recipe"] }] }, true]
+  })
 ).annotate({ identifier: "AgentRunSpec", description: "One task for one harness." })
 export type AgentRunSpec = typeof AgentRunSpec.Type

@@ -10,7 +10,7 @@ export const Level = Schema.Literals(["enforced", "advisory", "unsupported"]).an
 })
 export type Level = typeof Level.Type
 
-const level = (description: string) => Level.annotate({ description })
+const level = (description: string) => Level.annotateKey({ description })
 
 export const Capabilities = Schema.Struct({
   resume: level("Continue a session after its process has gone."),

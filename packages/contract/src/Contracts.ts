@@ -9,10 +9,15 @@ import { AgentRunResult } from "./AgentRunResult.ts"
 import { AgentRunSpec } from "./AgentRunSpec.ts"
 import { Capabilities } from "./Capabilities.ts"
 import * as Failure from "./Failure.ts"
+import { parseJson } from "./internal/jsonText.ts"
+import { type Fault, format, strictDecoder } from "./internal/strictDecoder.ts"
+import * as Log from "./SessionEvent.ts"
 import { rules } from "./StreamRules.ts"
 import * as Event from "./TurnEvent.ts"
 import { TurnEvent } from "./TurnEvent.ts"
 import * as Verdict from "./Verdict.ts"
+
+export { type Fault, format, isDeeperThan, maxDepth } from "./internal/strictDecoder.ts"
 
 /** The contract's major version. Within it schemas only grow. */
 export const version = "v1"
@@ -21,6 +26,7 @@ const schemas = {
   "agent-run-spec": AgentRunSpec,
   "agent-run-event": AgentRunEvent,
   "agent-run-result": AgentRunResult,
+  "session-event": Log.SessionEvent,
   "turn-event": TurnEvent,
   capabilities: Capabilities,
   failure: Failure.Failure,
@@ -35,17 +41,89 @@ export const names = Object.keys(schemas) as ReadonlyArray<Name>
 
 export const isName = (text: string): text is Name => Object.hasOwn(schemas, text)
 
-const strict = { onExcessProperty: "error", errors: "all" } as const
+/** The schema of a contract, for those who use Effect. */
+export const schema = <N extends Name>(name: N): (typeof schemas)[N] => schemas[name]
 
-/** Decodes strictly: unknown fields and tags are failures. The failure says where and what, not the value. */
+/**
+ * Makes a decoder that refuses unknown fields, unknown tags, and JSON nested
+ * deeper than `maxDepth`. All faults are found, not the first alone.
+ */
+export const check = <N extends Name>(
+  name: N
+): (input: unknown) => Result.Result<TypeOf<N>, ReadonlyArray<Fault>> =>
+  // The compiler does not see that the schema of a name has that name's type.
+  strictDecoder(schemas[name] as unknown as Schema.Codec<TypeOf<N>, unknown>)
+
+/** As {@link check}, with the faults said in one line. The line says where and what, not the value. */
 export const decode = <N extends Name>(name: N): (input: unknown) => Result.Result<TypeOf<N>, string> => {
-  const decoder = Schema.decodeUnknownResult(schemas[name] as unknown as Schema.Codec<TypeOf<N>>, strict)
-  return (input) => Result.mapError(decoder(input), (error) => error.message)
+  const decoder = check(name)
+  return (input) => Result.mapError(decoder(input), format)
 }
 
-/** What a name's JSON Schema says beyond what its type does. */
-const amendments: Partial<Record<Name, Record<string, unknown>>> = {
-  "agent-run-spec": { oneOf: [{ required: ["harness"] }, { required: ["recipe"] }] }
+/** A fault in a text. */
+export interface TextFault extends Fault {
+  /** From 1; in a text of one JSON value the line where parsing stopped, or 1. */
+  readonly line: number
+}
+
+/** What was found in a text. */
+export interface TextReport {
+  /** How many JSON values were looked at, good or bad. */
+  readonly values: number
+  readonly faults: ReadonlyArray<TextFault>
+}
+
+export interface TextOptions {
+  /** Whether each line is a JSON value of its own (JSONL). Blank lines are faults; one final line feed is not a line. */
+  readonly lines: boolean
+}
+
+/** Checks a text of JSON or JSONL against a contract. An empty JSONL text has no values and no faults. */
+export const validateText = (name: Name, text: string, options: TextOptions): TextReport => {
+  const decoder = check(name)
+  const one = (json: string, line: number): ReadonlyArray<TextFault> => {
+    const parsed = parseJson(json)
+    if (Result.isFailure(parsed)) {
+      return [{ line: line + parsed.failure.line - 1, path: "", message: parsed.failure.message }]
+    }
+    const decoded = decoder(parsed.success)
+    return Result.isFailure(decoded) ? decoded.failure.map((fault) => ({ line, ...fault })) : []
+  }
+  if (!options.lines) return { values: 1, faults: one(text, 1) }
+  const lines = text.split("\n")
+  if (lines.at(-1) === "") lines.pop()
+  return { values: lines.length, faults: lines.flatMap((line, index) => one(line, index + 1)) }
+}
+
+type JsonObject = { readonly [key: string]: unknown }
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/**
+ * Makes a generated schema shorter and portable.
+ *
+ * A reference and its field's description become one object instead of an
+ * `allOf` of two. Names under a pattern may not hold a line feed, because
+ * Python's `$` also matches before a final one.
+ */
+const tidy = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(tidy)
+  if (!isObject(value)) return value
+  const object: JsonObject = {
+    ...Object.fromEntries(Object.entries(value).map(([key, child]) => [key, tidy(child)])),
+    ...("patternProperties" in value ? { propertyNames: { type: "string", not: { pattern: "\\n" } } } : {})
+  }
+  const { allOf, ...rest } = object
+  if (!Array.isArray(allOf)) return object
+  const parts: ReadonlyArray<unknown> = allOf
+  const described = parts.filter((part): part is JsonObject => isObject(part) && Object.keys(part).join() === "description")
+  const others = parts.filter((part) => !described.includes(part as JsonObject))
+  const [only, ...more] = others
+  const merged = more.length === 0 && isObject(only) && !Object.keys(only).some((key) => key in rest)
+    ? { ...rest, ...only }
+    : { ...rest, ...(others.length === 0 ? {} : { allOf: others }) }
+  return Object.assign(merged, ...described)
 }
 
 /** The JSON Schema (draft 2020-12) of one contract, complete in itself. */
@@ -62,9 +140,8 @@ export const jsonSchema = (name: Name): Record<string, unknown> => {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $id: `https://turnpike.dev/schemas/${version}/${name}.schema.json`,
     title: name,
-    ...root,
-    ...amendments[name],
-    ...(Object.keys(others).length === 0 ? {} : { $defs: others })
+    ...(tidy(root) as JsonObject),
+    ...(Object.keys(others).length === 0 ? {} : { $defs: tidy(others) })
   }
 }
 
@@ -76,7 +153,9 @@ export const meta = (): Record<string, unknown> => ({
   version,
   contracts: names,
   run_event_types: tags(RunEvent.members),
+  session_event_types: tags(Log.bodies),
   turn_event_types: [...tags(Event.members), Event.TurnEnd.fields.type.literal],
+  verdict_types: Verdict.Verdict.members.map((member) => member.fields.type.literal),
   stop_reasons: Event.StopReason.literals,
   notice_kinds: Event.NoticeKind.literals,
   abort_causes: Verdict.AbortCause.literals,

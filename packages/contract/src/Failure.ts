@@ -86,20 +86,20 @@ export const FailureCode = Schema.Literals(codeNames as readonly [FailureCode, .
 /** One failure: what happened, whether trying again can help, and what to do. */
 export const Failure = Schema.Struct({
   code: FailureCode,
-  message: NonEmptyString.annotate({
+  message: NonEmptyString.annotateKey({
     description: "What happened and what is still true, as a sentence. Carries no credential; long text is cut."
   }),
-  retryable: Schema.Boolean.annotate({
+  retryable: Schema.Boolean.annotateKey({
     description: "Whether the same request may succeed later without a change by the caller."
   }),
-  remedy: NonEmptyString.annotate({ description: "What to do, as a sentence." }),
-  http_status: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 599 }))).annotate({
+  remedy: NonEmptyString.annotateKey({ description: "What to do, as a sentence." }),
+  http_status: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 599 }))).annotateKey({
     description: "The HTTP status that the model's service answered with, where the harness tells it."
   }),
-  retry_after_ms: Schema.optionalKey(Count).annotate({
+  retry_after_ms: Schema.optionalKey(Count).annotateKey({
     description: "Milliseconds to wait before trying again, where the service named a time."
   }),
-  data: Schema.optionalKey(Json).annotate({ description: "Facts of this occurrence, free-form." })
+  data: Schema.optionalKey(Json).annotateKey({ description: "Facts of this occurrence, free-form." })
 }).annotate({
   identifier: "Failure",
   description: "What went wrong: a stable code, a sentence, whether trying again can help, and what to do."

@@ -5,7 +5,7 @@
  * other event stands between the two. `seq` starts at 0 and has no gaps.
  */
 import * as Schema from "effect/Schema"
-import { Count, EpochMillis } from "./Scalars.ts"
+import { Count, EpochMillis, Ordinal } from "./Scalars.ts"
 import * as TurnEvent from "./TurnEvent.ts"
 import * as Verdict from "./Verdict.ts"
 
@@ -17,13 +17,13 @@ export const Trigger = Schema.Union([
 const event = <const T extends string, F extends Schema.Struct.Fields>(type: T, description: string, data: F) =>
   Schema.Struct({ type: Schema.Literal(type), data: Schema.Struct(data) }).annotate({ description })
 
-const turn = Count.annotate({ description: "1 for the session's first turn." })
+const turn = Ordinal.annotateKey({ description: "1 for the session's first turn." })
 
 export const TurnStart = event("turn/start", "A turn opens.", { turn, trigger: Trigger })
 export const TurnEnd = event("turn/end", "The turn closes, once, with its verdict.", { turn, verdict: Verdict.Verdict })
 export const UserMessage = event("user/message", "The prompt of the turn.", {
   text: Schema.String,
-  source: Schema.String.annotate({ description: "Who wrote it, such as user." })
+  source: Schema.String.annotateKey({ description: "Who wrote it, such as user." })
 })
 export const ErrorEvent = event("error", "A failure within the turn.", {
   code: Schema.String,
@@ -34,7 +34,7 @@ export const ErrorEvent = event("error", "A failure within the turn.", {
 export const bodies = [TurnStart, ...TurnEvent.members, UserMessage, ErrorEvent, TurnEnd] as const
 export type Body = (typeof bodies)[number]["Type"]
 
-const envelope = { seq: Count.annotate({ description: "Position in the log, from 0, without gaps." }), time: EpochMillis }
+const envelope = { seq: Count.annotateKey({ description: "Position in the log, from 0, without gaps." }), time: EpochMillis }
 
 const enveloped = bodies.map((body) =>
   Schema.Struct({ ...envelope, ...body.fields } as const)

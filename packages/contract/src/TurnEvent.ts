@@ -12,7 +12,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Failure from "./Failure.ts"
-import { CallId, Count, Json, NonEmptyString } from "./Scalars.ts"
+import { CallId, Count, Json, NonEmptyString, Ordinal } from "./Scalars.ts"
 import * as Usage from "./Usage.ts"
 
 const event = <const T extends string, F extends Schema.Struct.Fields>(type: T, description: string, data: F) =>
@@ -25,20 +25,20 @@ export const Origin = Schema.Literals(["turn", "background", "subagent"]).annota
     "turn: the turn's own conversation; background: a task that outlived the turn that began it; subagent: an agent that the harness itself runs."
 })
 
-const origin = Schema.optionalKey(Origin).annotate({ description: "Absent means turn." })
+const origin = Schema.optionalKey(Origin).annotateKey({ description: "Absent means turn." })
 
 export const McpServer = Schema.Struct({
   name: Schema.String,
-  status: Schema.String.annotate({ description: "In the harness's own words." })
+  status: Schema.String.annotateKey({ description: "In the harness's own words." })
 }).annotate({ identifier: "McpServer", description: "An MCP server as the harness reports it at its start." })
 
 /** The harness's process runs and has named its session. Repeated when the harness's id changes. */
 export const SessionBound = event("session/bound", "The harness named its session and what is in force.", {
-  harness_session_id: NonEmptyString.annotate({ description: "The harness's own id of the session." }),
-  resumed: Schema.Boolean.annotate({ description: "Whether the harness continued a conversation that it already had." }),
+  harness_session_id: NonEmptyString.annotateKey({ description: "The harness's own id of the session." }),
+  resumed: Schema.Boolean.annotateKey({ description: "Whether the harness continued a conversation that it already had." }),
   harness_version: Schema.optionalKey(Schema.String),
-  model: Schema.optionalKey(Schema.String).annotate({ description: "The model in force, as the harness reports it." }),
-  tools: Schema.optionalKey(Schema.Array(Schema.String)).annotate({
+  model: Schema.optionalKey(Schema.String).annotateKey({ description: "The model in force, as the harness reports it." }),
+  tools: Schema.optionalKey(Schema.Array(Schema.String)).annotateKey({
     description: "The tools in force, in the harness's own names, as it reports them. Absent where it reports none."
   }),
   mcp_servers: Schema.optionalKey(Schema.Array(McpServer)),
@@ -46,9 +46,9 @@ export const SessionBound = event("session/bound", "The harness named its sessio
 })
 
 export const StepStart = event("step/start", "A model call begins.", {
-  step: Count.annotate({ description: "1 for the turn's first model call." })
+  step: Ordinal.annotateKey({ description: "1 for the turn's first model call." })
 })
-export const StepEnd = event("step/end", "A model call and the tools that it asked for are over.", { step: Count })
+export const StepEnd = event("step/end", "A model call and the tools that it asked for are over.", { step: Ordinal })
 
 export const AssistantChunk = event("assistant/chunk", "A piece of an answer as it arrives.", {
   kind: Schema.Literals(["text", "reasoning"]),
@@ -57,8 +57,8 @@ export const AssistantChunk = event("assistant/chunk", "A piece of an answer as 
 })
 
 export const AssistantMessage = event("assistant/message", "A whole message of the model. It sums up the chunks before it.", {
-  text: Schema.String.annotate({ description: "The message's text; empty where it only calls tools." }),
-  partial: Schema.optionalKey(Schema.Boolean).annotate({
+  text: Schema.String.annotateKey({ description: "The message's text; empty where it only calls tools." }),
+  partial: Schema.optionalKey(Schema.Boolean).annotateKey({
     description: "True where the message was cut off. Absent means false."
   }),
   origin
@@ -66,7 +66,7 @@ export const AssistantMessage = event("assistant/message", "A whole message of t
 
 export const ToolCall = event("tool/call", "The harness runs a tool, or asks to.", {
   call_id: CallId,
-  name: NonEmptyString.annotate({ description: "In the harness's own words." }),
+  name: NonEmptyString.annotateKey({ description: "In the harness's own words." }),
   input: Schema.optionalKey(Json),
   origin
 })
@@ -74,8 +74,8 @@ export const ToolCall = event("tool/call", "The harness runs a tool, or asks to.
 export const ToolResult = event("tool/result", "A tool has ended.", {
   call_id: CallId,
   is_error: Schema.Boolean,
-  output: Schema.optionalKey(Schema.String).annotate({ description: "What the model was told, bounded." }),
-  denied: Schema.optionalKey(Schema.Boolean).annotate({
+  output: Schema.optionalKey(Schema.String).annotateKey({ description: "What the model was told, bounded." }),
+  denied: Schema.optionalKey(Schema.Boolean).annotateKey({
     description: "True where the tool did not run because it was not allowed. Absent means false."
   }),
   origin
@@ -97,13 +97,13 @@ export const Decision = Schema.Literals(["allow", "deny", "cancelled"]).annotate
 export const PermissionDecision = event("permission/decision", "What was answered to a permission request.", {
   request_id: CallId,
   decision: Decision,
-  by: Schema.String.annotate({ description: "The policy or person that answered." }),
+  by: Schema.String.annotateKey({ description: "The policy or person that answered." }),
   reason: Schema.optionalKey(Schema.String)
 })
 
 export const UsageReported = event("usage", "What the turn has consumed so far. Each report replaces the one before.", {
   usage: Usage.Usage,
-  final: Schema.Boolean.annotate({ description: "True where the figures are those of the whole turn." })
+  final: Schema.Boolean.annotateKey({ description: "True where the figures are those of the whole turn." })
 })
 
 export const Todo = Schema.Struct({
@@ -116,9 +116,9 @@ export const TodoWrite = event("todo/write", "The agent's whole list of things t
 })
 
 export const RetryScheduled = event("retry/scheduled", "The harness will send a model request again.", {
-  attempt: Count.annotate({ description: "1 for the first repetition." }),
-  max_attempts: Schema.optionalKey(Count),
-  delay_ms: Schema.optionalKey(Count),
+  attempt: Ordinal.annotateKey({ description: "1 for the first repetition." }),
+  max_attempts: Schema.optionalKey(Ordinal),
+  delay_ms: Schema.optionalKey(Count).annotateKey({ description: "Milliseconds until it is sent." }),
   error: Schema.optionalKey(Failure.Failure)
 })
 
@@ -148,10 +148,10 @@ export type NoticeKind = typeof NoticeKind.Type
 export const Notice = event("notice", "Something worth knowing that is neither an answer nor a failure.", {
   kind: NoticeKind,
   message: Schema.String,
-  bytes_base64: Schema.optionalKey(Schema.String).annotate({
+  bytes_base64: Schema.optionalKey(Schema.String).annotateKey({
     description: "The bytes that could not be understood, bounded, credentials removed."
   }),
-  raw: Schema.optionalKey(Json).annotate({ description: "The record that could not be understood, credentials removed." })
+  raw: Schema.optionalKey(Json).annotateKey({ description: "The record that could not be understood, credentials removed." })
 })
 
 export const BackgroundTask = Schema.Struct({
@@ -176,14 +176,14 @@ export type StopReason = typeof StopReason.Type
 
 export const TurnEnd = event("harness/end", "The harness's own ending of its turn: the last event of the turn, with the evidence.", {
   stop_reason: StopReason,
-  text: Schema.String.annotate({ description: "The final answer, whole and unchanged; may be empty." }),
-  worked: Schema.Boolean.annotate({ description: "Whether the turn did anything besides answering, such as running a tool." }),
+  text: Schema.String.annotateKey({ description: "The final answer, whole and unchanged; may be empty." }),
+  worked: Schema.Boolean.annotateKey({ description: "Whether the turn did anything besides answering, such as running a tool." }),
   denials: Schema.Array(Denial),
-  background: Schema.Array(BackgroundTask).annotate({ description: "Tasks that still run." }),
-  exit_code: Schema.optionalKey(Schema.Int).annotate({
+  background: Schema.Array(BackgroundTask).annotateKey({ description: "Tasks that still run." }),
+  exit_code: Schema.optionalKey(Schema.Int).annotateKey({
     description: "Exit code of the harness's process where it ended by itself after its last record."
   }),
-  harness_reason: Schema.optionalKey(Schema.String).annotate({ description: "The ending in the harness's own words." })
+  harness_reason: Schema.optionalKey(Schema.String).annotateKey({ description: "The ending in the harness's own words." })
 })
 export type TurnEnd = typeof TurnEnd.Type
 

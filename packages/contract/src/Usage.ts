@@ -4,7 +4,7 @@
  * A figure that nobody reported is `unavailable` and absent; it is never 0.
  */
 import * as Schema from "effect/Schema"
-import { Count } from "./Scalars.ts"
+import { Count, UsDollars } from "./Scalars.ts"
 
 /** How a figure came about. */
 export const Source = Schema.Literals(["reported", "estimated", "unavailable"]).annotate({
@@ -13,29 +13,71 @@ export const Source = Schema.Literals(["reported", "estimated", "unavailable"]).
     "reported: the harness said so; estimated: worked out by Turnpike or by the harness's price list; unavailable: unknown, and then the figures are absent."
 })
 
+/** `unavailable` and figures exclude each other; a source without a figure is no source. */
+const figuresMatchSource = Schema.makeFilter<{ readonly source: string }>(
+  (figures) => {
+    const some = Object.keys(figures).length > 1
+    if (figures.source === "unavailable") return some ? "Expected no figures where the source is unavailable" : undefined
+    return some ? undefined : "Expected at least one figure where the source is reported or estimated"
+  },
+  {
+    toJsonSchema: () => [{
+      if: { type: "object", properties: { source: { const: "unavailable" } } },
+      then: { maxProperties: 1 },
+      else: { minProperties: 2 }
+    }, true]
+  }
+)
+
+interface TokenFigures {
+  readonly input_tokens?: number
+  readonly output_tokens?: number
+  readonly cache_read_tokens?: number
+  readonly cache_write_tokens?: number
+  readonly reasoning_tokens?: number
+}
+
+/** A part is never more than its whole. JSON Schema cannot compare two numbers. */
+export const partsWithinWhole = Schema.makeFilter<TokenFigures>(
+  (figures) => {
+    const cached = (figures.cache_read_tokens ?? 0) + (figures.cache_write_tokens ?? 0)
+    if (figures.input_tokens !== undefined && cached > figures.input_tokens) {
+      return { path: ["input_tokens"], issue: "Expected at least cache_read_tokens and cache_write_tokens together" }
+    }
+    if (figures.output_tokens !== undefined && (figures.reasoning_tokens ?? 0) > figures.output_tokens) {
+      return { path: ["output_tokens"], issue: "Expected at least reasoning_tokens" }
+    }
+    return undefined
+  },
+  { toJsonSchema: () => [{}, true] }
+)
+
 /** Input tokens include those read from and written to a cache; output tokens include reasoning. */
 export const Tokens = Schema.Struct({
   source: Source,
-  input_tokens: Schema.optionalKey(Count).annotate({
+  input_tokens: Schema.optionalKey(Count).annotateKey({
     description: "All tokens sent to models, cached ones included."
   }),
-  output_tokens: Schema.optionalKey(Count).annotate({
+  output_tokens: Schema.optionalKey(Count).annotateKey({
     description: "All tokens that models produced, reasoning included."
   }),
-  cache_read_tokens: Schema.optionalKey(Count).annotate({ description: "The part of input_tokens read from a cache." }),
-  cache_write_tokens: Schema.optionalKey(Count).annotate({
+  cache_read_tokens: Schema.optionalKey(Count).annotateKey({ description: "The part of input_tokens read from a cache." }),
+  cache_write_tokens: Schema.optionalKey(Count).annotateKey({
     description: "The part of input_tokens written to a cache."
   }),
-  reasoning_tokens: Schema.optionalKey(Count).annotate({ description: "The part of output_tokens spent on reasoning." })
-}).annotate({ identifier: "UsageTokens", description: "Tokens. Subsets never exceed what they are part of." })
+  reasoning_tokens: Schema.optionalKey(Count).annotateKey({
+    description: "The part of output_tokens spent on reasoning."
+  })
+}).check(figuresMatchSource, partsWithinWhole).annotate({
+  identifier: "UsageTokens",
+  description: "Tokens. Parts never exceed what they are part of."
+})
 export type Tokens = typeof Tokens.Type
 
 export const Cost = Schema.Struct({
   source: Source,
-  usd: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))).annotate({
-    description: "United States dollars."
-  })
-}).annotate({ identifier: "UsageCost", description: "Money." })
+  usd: Schema.optionalKey(UsDollars)
+}).check(figuresMatchSource).annotate({ identifier: "UsageCost", description: "Money." })
 export type Cost = typeof Cost.Type
 
 export const Usage = Schema.Struct({ tokens: Tokens, cost: Cost }).annotate({

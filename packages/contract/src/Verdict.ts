@@ -33,7 +33,6 @@ export const CancelMode = Schema.Literals(["graceful", "hard"]).annotate({
 })
 export type CancelMode = typeof CancelMode.Type
 
-
 const Tag = <const T extends string>(type: T) => ({ type: Schema.Literal(type) })
 
 export const Verdict = Schema.Union([
@@ -41,7 +40,7 @@ export const Verdict = Schema.Union([
   Schema.Struct({ ...Tag("max-tokens") }).annotate({ description: "The answer was cut at the model's output limit." }),
   Schema.Struct({ ...Tag("max-turns") }).annotate({ description: "The harness reached its limit of model calls." }),
   Schema.Struct({ ...Tag("refusal") }).annotate({ description: "The model refused." }),
-  Schema.Struct({ ...Tag("blocked"), by: Schema.String.annotate({ description: "The policy that rejected the prompt." }) })
+  Schema.Struct({ ...Tag("blocked"), by: Schema.String.annotateKey({ description: "The policy that rejected the prompt." }) })
     .annotate({ description: "A policy rejected the prompt before it reached a model." }),
   Schema.Struct({ ...Tag("aborted"), cause: AbortCause, mode: CancelMode }).annotate({
     description: "The turn was stopped from outside."
