@@ -91,9 +91,22 @@ export interface Diagnosis {
 /** Where and how to look for a harness's program. */
 export type DiagnosisOptions = Pick<SessionOptions, "program" | "inheritedEnv" | "cwd">
 
+/** What a harness would run. */
+export interface Checked {
+  /** The program's path, where there is one. */
+  readonly program?: string
+  readonly version?: string
+}
+
 export interface Harness {
   readonly name: string
   readonly capabilities: Capabilities.Capabilities
+  /**
+   * Refuses what cannot be honoured, before anything runs: an option, a missing
+   * program, a program that is something else. It begins no session and spends
+   * no token; asking the program for its version is allowed.
+   */
+  readonly check: (options: SessionOptions) => Effect.Effect<Checked, HarnessError.HarnessError>
   /** Opens a session. When it fails or is interrupted nothing is left running. */
   readonly open: (options: SessionOptions) => Effect.Effect<HarnessSession, HarnessError.HarnessError, Scope.Scope>
   readonly diagnose: (options: DiagnosisOptions) => Effect.Effect<Diagnosis>
