@@ -67,9 +67,14 @@ describe.each(folders)("the tarball of %s", (folder) => {
 
   it("has types that every ES module resolver finds", () => {
     const ran = run("attw", [find(folder).file, "--profile", "esm-only", "--format", "json"], root)
-    const { analysis, problems } = JSON.parse(ran.stdout) as { analysis: { entrypoints: Record<string, unknown> }; problems?: Record<string, unknown> }
+    const { analysis, problems } = JSON.parse(ran.stdout) as {
+      readonly analysis: { readonly entrypoints: Readonly<Record<string, unknown>> }
+      readonly problems?: Readonly<Record<string, ReadonlyArray<{ readonly kind: string; readonly resolutionKind?: string }>>>
+    }
     assert.isAtLeast(Object.keys(analysis.entrypoints).length, 1)
-    assert.deepStrictEqual(problems ?? {}, {}, ran.stdout.slice(0, 4_000))
+    // The report lists what the profile leaves aside, too: resolvers that know no ES modules.
+    const found = Object.values(problems ?? {}).flat().filter(({ resolutionKind }) => resolutionKind !== "node10" && resolutionKind !== "node16-cjs")
+    assert.deepStrictEqual(found, [])
     assert.strictEqual(ran.status, 0)
   })
 })
