@@ -102,7 +102,7 @@ const members = [
       message: Schema.optionalKey(Schema.NonEmptyString)
     }
   ),
-  scenario("flaky", "Refuses the first `times` requests (default 1) with `status` (default 529), then answers as `text` does.", {
+  scenario("flaky", "Refuses the first `times` requests (default 1) with `status` (default 529) and `retry_after_s`, then answers as `text` does.", {
     times: Schema.optionalKey(Times),
     status: Schema.optionalKey(ErrorStatus),
     retry_after_s: Schema.optionalKey(RetryAfter)

@@ -234,6 +234,7 @@ export const make = Effect.fnUntraced(function*(
     if (request.stream !== true) return yield* answerWhole(exchange, run, wire, reply, head, halt).pipe(Effect.map(billed))
 
     yield* exchange.open(200, { ...idHeaders, "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" })
+    let sent = 0
     let words = 0
     let halted = halt === null
     for (const frame of wire.frames(reply, head)) {
@@ -250,10 +251,11 @@ export const make = Effect.fnUntraced(function*(
           case "bad_json":
             return yield* exchange.end(wire.tornFrame)
           case "error":
-            return yield* exchange.end(wire.failureFrame(head))
+            return yield* exchange.end(wire.failureFrame(head, sent))
         }
       }
       yield* exchange.write(frame.text)
+      sent++
       if (frame.mark === "word") {
         words++
         if (answer.paceMillis > 0) yield* Effect.sleep(answer.paceMillis)

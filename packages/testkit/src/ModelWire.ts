@@ -24,7 +24,7 @@ export interface Head {
 }
 
 /**
- * A piece of a streamed answer: one or more whole server-sent events. `opening`
+ * A piece of a streamed answer: one whole server-sent event. `opening`
  * frames come before the first word of text, `word` frames carry one word each.
  */
 export interface Frame {
@@ -39,8 +39,8 @@ export interface ModelWire {
   readonly whole: (reply: ModelReply.ModelReply, head: Head) => unknown
   /** The JSON body of a refusal. */
   readonly failure: (failure: ModelReply.Failure, requestId: string) => unknown
-  /** The server's own failure, reported within a stream that has begun. */
-  readonly failureFrame: (head: Head) => string
+  /** The server's own failure, reported within a stream of which `framesBefore` were sent. */
+  readonly failureFrame: (head: Head, framesBefore: number) => string
   /** A server-sent event whose data is torn JSON. */
   readonly tornFrame: string
 }

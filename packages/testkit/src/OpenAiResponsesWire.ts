@@ -258,10 +258,10 @@ export const wire: ModelWire.ModelWire = {
     return response(head, status, { output: outputOf(reply, head), incomplete_details, usage: usage(head.usage) })
   },
   failure,
-  failureFrame: (head) =>
+  failureFrame: (head, framesBefore) =>
     ModelWire.event("response.failed", {
       type: "response.failed",
-      sequence_number: 1_000_000,
+      sequence_number: framesBefore,
       response: response(head, "failed", {
         error: { code: "server_error", message: "The model failed to generate a response." }
       })
