@@ -1,1 +1,11 @@
-export {}
+export * as Child from "./Child.ts"
+export * as ChildEnvironment from "./ChildEnvironment.ts"
+export * as Command from "./Command.ts"
+export * as Containment from "./Containment.ts"
+export * as Line from "./Line.ts"
+export * as LineSplitter from "./LineSplitter.ts"
+export * as Orphans from "./Orphans.ts"
+export * as OwnerTag from "./OwnerTag.ts"
+export * as ProcessError from "./ProcessError.ts"
+export * as ProcessInfo from "./ProcessInfo.ts"
+export * as Supervisor from "./Supervisor.ts"

@@ -1,0 +1,120 @@
+/**
+ * Reads a process's standard output as lines, as fast as they are asked for:
+ * what is not asked for stays in the pipe, and a full pipe stops the process.
+ */
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type * as Pull from "effect/Pull"
+import type { Readable } from "node:stream"
+import type { Line } from "../Line.ts"
+import * as LineSplitter from "../LineSplitter.ts"
+
+/** Why the output is over: its end, or that only others than the program still held it. */
+export type Ending = "end" | "held"
+
+export interface LineReader {
+  /** Answers the next lines, at least one; ends with `Done`; fails with the system's words. */
+  readonly pull: Pull.Pull<NonEmptyReadonlyArray<Line>, string>
+  /** Tells that the program itself has ended, so that its output is complete once it is read. */
+  readonly programEnded: () => void
+  readonly ending: () => Ending | undefined
+  readonly destroy: () => void
+}
+
+/**
+ * How long a silence, and how many more bytes, end the output after the program
+ * has: a descendant may hold the pipe for ever. What the program itself wrote is
+ * in the pipe by then, and a pipe and its buffers hold less than this.
+ */
+const silenceMs = 1000
+const mostBytesAfter = 1024 * 1024
+
+export const make = (stream: Readable, options: LineSplitter.Options): LineReader => {
+  let state = LineSplitter.initial(options)
+  let programEnded = false
+  let bytesAfter = 0
+  let failure: string | undefined
+  let streamEnded = false
+  let ending: Ending | undefined
+  let wake: (() => void) | undefined
+
+  const notify = () => wake?.()
+  stream.on("readable", notify)
+  stream.on("end", () => {
+    streamEnded = true
+    notify()
+  })
+  stream.on("close", () => {
+    streamEnded = true
+    notify()
+  })
+  stream.on("error", (error) => {
+    failure ??= error.message
+    notify()
+  })
+
+  /** Waits for bytes; answers `undefined` when there are no more. */
+  const read: Effect.Effect<Uint8Array | undefined, string> = Effect.callback((resume) => {
+    let timer: NodeJS.Timeout | undefined
+    const settle = (effect: Effect.Effect<Uint8Array | undefined, string>) => {
+      wake = undefined
+      clearTimeout(timer)
+      resume(effect)
+    }
+    const attempt = () => {
+      if (ending !== undefined) return settle(Effect.succeed(undefined))
+      const chunk = stream.read() as Buffer | null
+      if (chunk !== null) {
+        if (programEnded) bytesAfter += chunk.length
+        if (bytesAfter > mostBytesAfter) ending = "held"
+        return settle(Effect.succeed(chunk))
+      }
+      if (failure !== undefined) return settle(Effect.fail(failure))
+      if (streamEnded) {
+        ending = "end"
+        return settle(Effect.succeed(undefined))
+      }
+      if (programEnded && timer === undefined) {
+        timer = setTimeout(() => {
+          ending = "held"
+          settle(Effect.succeed(undefined))
+        }, silenceMs)
+      }
+    }
+    wake = attempt
+    attempt()
+    return Effect.sync(() => {
+      wake = undefined
+      clearTimeout(timer)
+    })
+  })
+
+  const pull: LineReader["pull"] = Effect.gen(function*() {
+    while (true) {
+      const chunk = yield* read
+      if (chunk === undefined) {
+        const rest = LineSplitter.end(state)
+        state = LineSplitter.initial(options)
+        return isNonEmpty(rest) ? rest : yield* Cause.done()
+      }
+      const [next, lines] = LineSplitter.push(state, chunk)
+      state = next
+      if (isNonEmpty(lines)) return lines
+    }
+  })
+
+  return {
+    pull,
+    programEnded: () => {
+      programEnded = true
+      notify()
+    },
+    ending: () => ending,
+    destroy: () => {
+      stream.destroy()
+    }
+  }
+}
+
+const isNonEmpty = (lines: ReadonlyArray<Line>): lines is NonEmptyReadonlyArray<Line> => lines.length > 0

@@ -1,0 +1,336 @@
+/** Joins one started process, its family and its streams into a `Child`. */
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { constants } from "node:os"
+import * as Child from "../Child.ts"
+import type { Strategy } from "../Containment.ts"
+import * as ProcessError from "../ProcessError.ts"
+import * as ProcessInfo from "../ProcessInfo.ts"
+import * as Family from "./family.ts"
+import type * as LineReader from "./lineReader.ts"
+import * as NodeChild from "./nodeChild.ts"
+import type * as OutputTail from "./outputTail.ts"
+import type { ProcessTable } from "./processTable.ts"
+import * as WallClock from "./wallClock.ts"
+
+export interface Parts {
+  readonly node: NodeChild.NodeChild
+  readonly program: string
+  readonly strategy: Strategy
+  readonly namespaced: boolean
+  readonly family: Family.Family
+  readonly table: ProcessTable
+  readonly reader: LineReader.LineReader
+  readonly errorTail: OutputTail.Tail
+  /** What the containment's own programs said. */
+  readonly diagnostics: OutputTail.Tail | undefined
+  readonly closeLadder: Child.Ladder
+  /** Run once, when nothing is alive any more or the bound is reached. */
+  readonly onClosed: (living: ReadonlyArray<Family.Member>) => void
+}
+
+export interface SupervisedChild {
+  readonly child: Child.Child
+  /** Completes when the program is about to be executed in its containment; fails with what the containment said. */
+  readonly started: Effect.Effect<void, string>
+  /** Gives the file descriptors back. */
+  readonly release: Effect.Effect<void>
+}
+
+const startBoundMs = 10_000
+const killBoundMs = 5_000
+const defaultGraceMs = 1_000
+const killBornBoundMs = 2_000
+
+const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]))
+
+/** Reads a shell's status, in which 128 + n stands for two things. */
+export const exitOfStatus = (status: number): Child.ProcessExit => ({
+  code: status,
+  signal: status > 128 ? signalNames.get(status - 128) ?? null : null
+})
+
+export const make = (parts: Parts): SupervisedChild => {
+  const { errorTail, family, namespaced, node, program, reader, table } = parts
+  const started = Deferred.makeUnsafe<void, string>()
+  const exit = Deferred.makeUnsafe<Child.ProcessExit>()
+  const rootGone = Deferred.makeUnsafe<void>()
+  const pendingWrites = new Set<(why: string) => void>()
+  let inputClosed: string | undefined
+  let outputTaken = false
+
+  const programEnded = (how: Child.ProcessExit) => {
+    if (!Deferred.doneUnsafe(exit, Exit.succeed(how))) return
+    reader.programEnded()
+    closeInput(how.code !== null ? `it exited with ${how.code}` : `it was ended by ${how.signal}`)
+    node.stdin.destroy()
+  }
+
+  const closeInput = (why: string) => {
+    inputClosed ??= why
+    for (const fail of [...pendingWrites]) fail(inputClosed)
+  }
+
+  node.stdin.on("error", (error) => {
+    closeInput((error as NodeJS.ErrnoException).code === "EPIPE" ? "it closed its input" : error.message)
+  })
+
+  const onControlLine = (line: string) => {
+    if (line === "started") Deferred.doneUnsafe(started, Exit.void)
+    else if (line.startsWith("exited ")) programEnded(exitOfStatus(Number(line.slice(7))))
+  }
+
+  const onRootExit = (code: number | null, signal: NodeJS.Signals | null) => {
+    Deferred.doneUnsafe(rootGone, Exit.void)
+    if (Deferred.doneUnsafe(started, Exit.fail(diagnosis()))) return
+    if (!namespaced) return programEnded({ code, signal })
+    // The status on the control descriptor, if there is one, says it better and may be read after this event.
+    const fromRoot = () => programEnded(code === null ? { code, signal } : exitOfStatus(code))
+    if (node.control === undefined || node.control.closed) return fromRoot()
+    const timer = setTimeout(fromRoot, 200)
+    node.control.once("close", () => {
+      clearTimeout(timer)
+      fromRoot()
+    })
+  }
+
+  const diagnosis = (): string => {
+    const said = parts.diagnostics === undefined ? "" : new TextDecoder().decode(parts.diagnostics.bytes()).trim()
+    return said === "" ? "its programs ended without a word" : said
+  }
+
+  node.process.on("exit", onRootExit)
+  if (node.process.exitCode !== null || node.process.signalCode !== null) {
+    onRootExit(node.process.exitCode, node.process.signalCode)
+  }
+  if (node.control === undefined) {
+    Deferred.doneUnsafe(started, Exit.void)
+  } else {
+    let rest = ""
+    node.control.on("data", (chunk: Buffer) => {
+      const lines = (rest + chunk.toString("latin1")).split("\n")
+      rest = lines.pop()!
+      lines.forEach(onControlLine)
+    })
+    // Its end is the end of the containment, which the exit of the process tells.
+    node.control.on("error", () => {})
+  }
+
+  const fail = (reason: ProcessError.Reason) => Effect.fail(ProcessError.fromReason(reason))
+  const inputIsClosed = (why: string) => fail(new ProcessError.InputClosed({ program, pid: node.pid, why }))
+
+  const write: Child.Input["write"] = (content) =>
+    Effect.callback((resume) => {
+      if (inputClosed !== undefined) {
+        resume(inputIsClosed(inputClosed))
+        return
+      }
+      const give = (why: string) => {
+        pendingWrites.delete(give)
+        resume(inputIsClosed(why))
+      }
+      pendingWrites.add(give)
+      node.stdin.write(content, (error) => {
+        if (!pendingWrites.delete(give)) return
+        if (error === null || error === undefined) resume(Effect.void)
+        else resume(inputIsClosed(inputClosed ?? error.message))
+      })
+      return Effect.sync(() => {
+        pendingWrites.delete(give)
+      })
+    })
+
+  const stdin: Child.Input = {
+    write,
+    writeLine: (text) => write(`${text}\n`),
+    end: Effect.sync(() => {
+      if (inputClosed === undefined) {
+        inputClosed = "its input was ended"
+        node.stdin.end()
+      }
+    })
+  }
+
+  const lines: Child.Child["lines"] = Stream.fromPull(Effect.suspend(() => {
+    if (outputTaken) return fail(new ProcessError.OutputTaken({ program, pid: node.pid }))
+    outputTaken = true
+    return Effect.succeed(Effect.mapError(reader.pull, (error) =>
+      Cause.isDone(error)
+        ? error
+        : ProcessError.fromReason(new ProcessError.OutputFailed({ program, pid: node.pid, detail: error }))))
+  }))
+
+  const stderr = Effect.sync((): Child.ErrorTail => {
+    const bytes = errorTail.bytes()
+    const totalBytes = errorTail.totalBytes()
+    let begin = 0
+    // A cut may fall into a character: at most three of its bytes are left.
+    if (totalBytes > bytes.length) while (begin < 3 && (bytes[begin]! & 0xc0) === 0x80) begin++
+    return { bytes, text: new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(begin)), totalBytes }
+  })
+
+  const hasExited = () => Deferred.isDoneUnsafe(exit)
+
+  /** In a namespace the program appears a moment after the containment stands. */
+  const awaitLeader = Effect.gen(function*() {
+    const deadline = WallClock.now() + 1000
+    while (true) {
+      const leader = hasExited() ? undefined : family.leader()
+      if (leader !== undefined || hasExited() || WallClock.now() > deadline) return leader
+      yield* WallClock.sleep(5)
+    }
+  })
+
+  const signal: Child.Child["signal"] = (name) =>
+    Effect.map(awaitLeader, (leader) => {
+      if (leader === undefined) return false
+      const target = leader.group === leader.pid ? -leader.pid : leader.pid
+      return NodeChild.kill(target, name) === "sent"
+    })
+
+  const terminate: Child.Child["terminate"] = Effect.fnUntraced(function*(ladder = Child.defaultLadder) {
+    if (hasExited()) return { endedBy: null, exit: yield* Deferred.await(exit) }
+    for (const rung of [...ladder, { signal: "SIGKILL" as const, waitMs: killBoundMs }]) {
+      yield* signal(rung.signal)
+      const ended = yield* WallClock.within(Deferred.await(exit), rung.waitMs)
+      if (Option.isSome(ended)) return { endedBy: rung.signal, exit: ended.value }
+    }
+    return { endedBy: "SIGKILL", exit: undefined }
+  })
+
+  const others = (): ReadonlyArray<Family.Member> => {
+    const leader = family.leader()
+    return family.living().filter(({ row }) => leader === undefined || row.pid !== leader.pid)
+  }
+
+  /**
+   * Kills what `choose` answers until it answers nothing but what cannot be
+   * killed. Answers who was killed, and who is left.
+   */
+  const killUntilGone = Effect.fnUntraced(function*(
+    choose: () => ReadonlyArray<Family.Member>,
+    kill: (members: ReadonlyArray<Family.Member>) => ReadonlyArray<NodeChild.KillOutcome>,
+    boundMs: number
+  ) {
+    const deadline = WallClock.now() + boundMs
+    const killed = new Map<string, ProcessInfo.ProcessInfo>()
+    for (let pauseMs = 2;; pauseMs = Math.min(50, pauseMs * 2)) {
+      const members = choose()
+      if (members.length === 0) return { killed, left: members }
+      for (const info of family.describe(members)) killed.set(ProcessInfo.identity(info), info)
+      const outcomes = kill(members)
+      if (outcomes.every((outcome) => outcome === "refused") || WallClock.now() > deadline) {
+        return { killed, left: members }
+      }
+      yield* WallClock.sleep(pauseMs)
+    }
+  })
+
+  const report = (outcome: { readonly killed: Map<string, ProcessInfo.ProcessInfo>; readonly left: ReadonlyArray<Family.Member> }): Child.KillReport => {
+    const survivors = family.describe(outcome.left)
+    for (const survivor of survivors) outcome.killed.delete(ProcessInfo.identity(survivor))
+    return { killed: [...outcome.killed.values()], survivors }
+  }
+
+  const killEach = (name: NodeJS.Signals) => (members: ReadonlyArray<Family.Member>) =>
+    members.map(({ row }) => Family.signalRow(table, row, name))
+
+  const killBornSince: Child.Child["killBornSince"] = Effect.fnUntraced(function*(mark, options = {}) {
+    const choose = () => {
+      const born = others().filter(({ row }) => !mark.alive.has(ProcessInfo.identity(row)))
+      if (options.spare === undefined) return born
+      const spared = new Set(family.describe(born).filter(options.spare).map(ProcessInfo.identity))
+      return born.filter(({ row }) => !spared.has(ProcessInfo.identity(row)))
+    }
+    const asked = new Map<string, ProcessInfo.ProcessInfo>()
+    const deadline = WallClock.now() + (options.graceMs ?? defaultGraceMs)
+    while (WallClock.now() < deadline) {
+      const members = choose()
+      if (members.length === 0) break
+      const fresh = members.filter(({ row }) => !asked.has(ProcessInfo.identity(row)))
+      for (const info of family.describe(fresh)) asked.set(ProcessInfo.identity(info), info)
+      killEach("SIGTERM")(fresh)
+      yield* WallClock.sleep(10)
+    }
+    const outcome = yield* killUntilGone(choose, killEach("SIGKILL"), killBornBoundMs)
+    return report({ killed: new Map([...asked, ...outcome.killed]), left: outcome.left })
+  })
+
+  /** One death of the namespace's first process ends all in it. */
+  const killNamespace = (members: ReadonlyArray<Family.Member>): ReadonlyArray<NodeChild.KillOutcome> => {
+    const init = family.namespaceInit()
+    if (init !== undefined) return [Family.signalRow(table, init, "SIGKILL")]
+    return killEach("SIGKILL")(members)
+  }
+
+  const closed = Deferred.makeUnsafe<Child.CloseReport>()
+  let closing = false
+
+  const closeOnce = Effect.gen(function*() {
+    if (!hasExited()) yield* terminate(parts.closeLadder)
+    const outcome = yield* killUntilGone(
+      hasExited() ? others : family.living,
+      namespaced ? killNamespace : killEach("SIGKILL"),
+      killBoundMs
+    )
+    if (namespaced) {
+      // Lets the holder of an empty namespace go.
+      node.control?.end()
+      if (Option.isNone(yield* WallClock.within(Deferred.await(rootGone), 2_000))) {
+        NodeChild.kill(node.pid, "SIGKILL")
+        yield* WallClock.within(Deferred.await(rootGone), 2_000)
+      }
+    }
+    const ended = yield* WallClock.within(Deferred.await(exit), 1_000)
+    const left = outcome.left.length === 0 ? [] : family.living()
+    const answer: Child.CloseReport = {
+      ...report({ killed: outcome.killed, left }),
+      exit: Option.getOrUndefined(ended),
+      suspects: family.describe(family.suspects()),
+      outputHeld: reader.ending() === "held"
+    }
+    parts.onClosed(left)
+    return answer
+  })
+
+  const close = Effect.suspend(() => {
+    if (closing) return Deferred.await(closed)
+    closing = true
+    return Effect.onExit(closeOnce, (result) => Effect.sync(() => Deferred.doneUnsafe(closed, result)))
+  }).pipe(Effect.uninterruptible)
+
+  return {
+    child: {
+      pid: node.pid,
+      strategy: parts.strategy,
+      program,
+      stdin,
+      lines,
+      stderr,
+      exit: Deferred.await(exit),
+      leader: Effect.sync(() => {
+        const row = hasExited() ? undefined : family.leader()
+        return row === undefined ? undefined : family.describe([{ row, foundBy: "parent" }])[0]
+      }),
+      signal,
+      terminate,
+      descendants: Effect.sync(() => family.describe(others())),
+      mark: Effect.sync(() => ({ alive: new Set(family.living().map(({ row }) => ProcessInfo.identity(row))) })),
+      killBornSince,
+      close
+    },
+    started: Effect.flatMap(
+      WallClock.within(Deferred.await(started), startBoundMs),
+      (inTime) => Option.isSome(inTime) ? Effect.void : Effect.fail(`it did not stand after ${startBoundMs} ms; ${diagnosis()}`)
+    ),
+    release: Effect.sync(() => {
+      closeInput("it was closed")
+      reader.destroy()
+      for (const stream of [node.stdin, node.stderr, node.control, node.fourth]) stream?.destroy()
+    })
+  }
+}
