@@ -116,7 +116,9 @@ const explain = (output) =>
 /** Runs a program with its output shown on stderr; resolves with how it ended and the last of what it said. */
 const run = (file, args) =>
   new Promise((resolve) => {
-    const child = spawn(file, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] })
+    // With NODE_ENV=production the package manager would leave out the tools, and say that all is well.
+    const { NODE_ENV: _, ...env } = process.env
+    const child = spawn(file, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] })
     let tail = ""
     const show = (chunk) => {
       process.stderr.write(chunk)

@@ -89,7 +89,7 @@ describe("TypeScript in documents", () => {
   }, 60_000)
 })
 
-describe("commands in documents", () => {
+describe.runIf(hasCommand())("commands in documents", () => {
   const commands = blocks.filter(({ language, marks }) => language === "sh" && !marks.includes("install") && !marks.includes("real"))
   const home = path.join(temporary, "home")
   const bin = path.join(temporary, "bin")
@@ -103,7 +103,11 @@ describe("commands in documents", () => {
   )
 
   // Blocks of one document follow each other in one directory: one may use the file that another wrote.
-  it.runIf(hasCommand()).each(commands.map(named))("%s ends as it says", (_, block) => {
+  it("are tried in a home of their own", () => {
+    assert.deepStrictEqual(fs.readdirSync(home), [])
+  })
+
+  it.each(commands.map(named))("%s ends as it says", (_, block) => {
     const cwd = path.join(temporary, block.document.replace(/[^\w]+/g, "-"))
     fs.mkdirSync(cwd, { recursive: true })
     const expected = Number(block.marks.find((mark) => mark.startsWith("exit="))?.slice("exit=".length) ?? 0)
@@ -115,6 +119,10 @@ describe("commands in documents", () => {
 
 describe("data in documents", () => {
   const data = blocks.filter(({ language }) => language === "json" || language === "jsonl")
+
+  it("is written in a form that can be parsed", () => {
+    assert.deepStrictEqual(blocks.filter(({ language }) => /^(json5|jsonc|yaml)$/.test(language)).map(named), [])
+  })
 
   it.each(data.map(named))("%s parses", (_, block) => {
     const texts = block.language === "json" ? [block.code] : block.code.split("\n").filter((line) => line !== "")
