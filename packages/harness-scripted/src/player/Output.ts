@@ -1,0 +1,75 @@
+/**
+ * What the agent writes, in order, and as awkwardly as the scenario wishes.
+ *
+ * Writes are queued: `frame` returns at once, and `flushed` resolves when
+ * everything queued before it has been handed to the kernel. A reader that has
+ * gone away is not an error: agents run on without one.
+ */
+import { setImmediate } from "node:timers/promises"
+import type { Json } from "../ScenarioLanguage.ts"
+
+export interface Output {
+  readonly frame: (value: Json) => void
+  readonly bytes: (bytes: Uint8Array) => void
+  readonly stderr: (text: string) => void
+  /** Leaves the line feed of the next frame out. */
+  readonly joinNext: () => void
+  /** Cuts what is written from now on into pieces of so many bytes; 0 stops it. */
+  readonly chunk: (bytes: number) => void
+  readonly close: (stream: "stdout" | "stderr") => void
+  readonly flushed: () => Promise<void>
+}
+
+const write = (stream: NodeJS.WritableStream, bytes: Uint8Array): Promise<void> =>
+  new Promise((resolve) => {
+    // The callback comes with an error where the reader is gone; there is nobody to tell.
+    stream.write(bytes, () => resolve())
+  })
+
+export const make = (): Output => {
+  let queue: Promise<void> = Promise.resolve()
+  let chunkBytes = 0
+  let joins = false
+  const closed = new Set<NodeJS.WritableStream>()
+  const later = (work: () => Promise<void>) => {
+    queue = queue.then(work)
+  }
+  process.stdout.on("error", () => closed.add(process.stdout))
+  process.stderr.on("error", () => closed.add(process.stderr))
+  const put = (stream: NodeJS.WritableStream, bytes: Uint8Array) => {
+    const size = stream === process.stdout ? chunkBytes : 0
+    later(async () => {
+      if (closed.has(stream)) return
+      if (size === 0) return write(stream, bytes)
+      for (let at = 0; at < bytes.length; at += size) {
+        await write(stream, bytes.subarray(at, at + size))
+        // A turn of the event loop between two pieces makes each of them a write of its own.
+        await setImmediate()
+      }
+    })
+  }
+  return {
+    frame: (value) => {
+      put(process.stdout, Buffer.from(JSON.stringify(value) + (joins ? "" : "\n")))
+      joins = false
+    },
+    bytes: (bytes) => put(process.stdout, bytes),
+    stderr: (text) => put(process.stderr, Buffer.from(text)),
+    joinNext: () => {
+      joins = true
+    },
+    chunk: (bytes) => {
+      chunkBytes = bytes
+    },
+    close: (name) => {
+      const stream = process[name]
+      later(async () => {
+        closed.add(stream)
+        // `end` leaves the descriptor open on the standard streams; `destroy` is refused. Closing it is what the reader sees.
+        const { closeSync } = await import("node:fs")
+        closeSync(name === "stdout" ? 1 : 2)
+      })
+    },
+    flushed: () => queue
+  }
+}
