@@ -136,11 +136,17 @@ export const AgentRunSpec = Schema.Struct({
     description: "Variables added to the harness's environment. " + absent("none")
   })
 }).check(
-  Schema.makeFilter((spec) =>
-    (spec.harness === undefined) === (spec.recipe === undefined)
-      ? { path: [], issue: "Expected exactly one of harness and recipe" }
-      : undefined, {
-    toJsonSchema: () => [{ oneOf: [{ required: ["harness"] }, { required: ["recipe"] }] }, true]
-  })
+  Schema.makeFilter(
+    (spec) =>
+      (spec.harness === undefined) === (spec.recipe === undefined)
+        ? "Expected exactly one of harness and recipe"
+        : undefined,
+    // Strict validators want a required field among the properties beside it.
+    {
+      toJsonSchema: () => [{
+        oneOf: ["harness", "recipe"].map((field) => ({ properties: { [field]: true }, required: [field] }))
+      }, true]
+    }
+  )
 ).annotate({ identifier: "AgentRunSpec", description: "One task for one harness." })
 export type AgentRunSpec = typeof AgentRunSpec.Type
