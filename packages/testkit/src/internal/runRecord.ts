@@ -31,7 +31,7 @@ export const make = (): RunRecord => {
   let answers = 0
   let permits = 0
   const tell = () => {
-    for (const watcher of [...watchers]) watcher()
+    for (const watcher of watchers) watcher()
   }
   return {
     requests: () => [...requests],

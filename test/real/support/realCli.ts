@@ -1,0 +1,107 @@
+/** Where the real CLIs are, and how to run one so that it sees nothing of this machine. */
+import { spawn } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { fileURLToPath } from "node:url"
+
+const project = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
+
+/** Node's names for the platform are also those of the packages. */
+const platform = `${process.platform}-${process.arch}`
+
+const programs = {
+  claude: [`@anthropic-ai/claude-code-${platform}`, process.platform === "win32" ? "claude.exe" : "claude"]
+} as const
+
+export type RealCli = keyof typeof programs
+
+/** The native program of a CLI; no launcher stands between it and the test. */
+export const programOf = (cli: RealCli): string => {
+  const file = path.join(project, "node_modules", ...programs[cli])
+  if (!fs.existsSync(file)) throw new Error(`${cli} is not installed at ${file}; run \`npm run test:real\`, which installs it`)
+  return file
+}
+
+export const versionOf = (cli: RealCli): string => {
+  const [name] = programs[cli]
+  return JSON.parse(fs.readFileSync(path.join(project, "node_modules", name, "package.json"), "utf8")).version
+}
+
+/** A home directory, a configuration directory and a working directory that are empty and nobody else's. */
+export interface PrivatePlace {
+  readonly home: string
+  readonly config: string
+  readonly work: string
+  /** What a CLI finds in its environment; nothing of the test's own environment is in it. */
+  readonly env: Readonly<Record<string, string>>
+  readonly remove: () => void
+}
+
+export const makePrivatePlace = (): PrivatePlace => {
+  const home = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-real-")))
+  const config = path.join(home, "config")
+  const work = path.join(home, "work")
+  fs.mkdirSync(config)
+  fs.mkdirSync(work)
+  return {
+    home,
+    config,
+    work,
+    env: { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: home, LANG: "C.UTF-8", TERM: "dumb" },
+    remove: () => fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+/**
+ * What makes Claude Code talk to a scripted model and to nothing else. `proxyUrl`
+ * takes whatever it would send elsewhere; observed with Claude Code 2.1.332.
+ */
+export const claudeEnv = (
+  place: PrivatePlace,
+  model: { readonly baseUrl: string; readonly proxyUrl: string; readonly apiKey: string }
+): Readonly<Record<string, string>> => ({
+  ...place.env,
+  CLAUDE_CONFIG_DIR: place.config,
+  ANTHROPIC_BASE_URL: model.baseUrl,
+  ANTHROPIC_API_KEY: model.apiKey,
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  DISABLE_AUTOUPDATER: "1",
+  DISABLE_TELEMETRY: "1",
+  DISABLE_ERROR_REPORTING: "1",
+  HTTP_PROXY: model.proxyUrl,
+  HTTPS_PROXY: model.proxyUrl,
+  NO_PROXY: "127.0.0.1"
+})
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a program to its end with the prompt on its stdin, which is then closed. */
+export const run = (
+  program: string,
+  args: ReadonlyArray<string>,
+  options: { readonly cwd: string; readonly env: Readonly<Record<string, string>>; readonly stdin: string; readonly signal?: AbortSignal }
+): Promise<Ended> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(program, args, {
+      cwd: options.cwd,
+      env: options.env,
+      stdio: ["pipe", "pipe", "pipe"],
+      killSignal: "SIGKILL",
+      ...(options.signal === undefined ? {} : { signal: options.signal })
+    })
+    let stdout = ""
+    let stderr = ""
+    child.stdout.setEncoding("utf8").on("data", (text: string) => stdout += text)
+    child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text)
+    // A program may end without reading its prompt; how it ended says more.
+    child.stdin.on("error", () => {})
+    child.stdin.end(options.stdin)
+    child.on("error", reject)
+    child.on("close", (code, signal) => resolve({ code, signal, stdout, stderr }))
+  })
