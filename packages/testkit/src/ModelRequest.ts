@@ -37,11 +37,11 @@ export type Tool = typeof Tool.Type
 
 /** Tokens that the answer was billed with. `input` counts neither `cache_read` nor `cache_write`; `output` includes `reasoning`. */
 export const Usage = Schema.Struct({
-  input: Schema.Number,
-  cache_read: Schema.Number,
-  cache_write: Schema.Number,
-  output: Schema.Number,
-  reasoning: Schema.Number
+  input: Schema.Finite,
+  cache_read: Schema.Finite,
+  cache_write: Schema.Finite,
+  output: Schema.Finite,
+  reasoning: Schema.Finite
 })
 export type Usage = typeof Usage.Type
 
@@ -54,7 +54,7 @@ export const Ending = Schema.Literals(["open", "complete", "cut", "client_left",
 export type Ending = typeof Ending.Type
 
 export const ModelRequest = Schema.Struct({
-  seq: Schema.Number,
+  seq: Schema.Finite,
   method: Schema.String,
   /** What follows the run's base URL, with the query; for a stray request the target as it was sent. */
   path: Schema.String,
@@ -74,7 +74,7 @@ export const ModelRequest = Schema.Struct({
   /** The body as text, decompressed. */
   body: Schema.String,
   /** Null until a status line was sent. */
-  status: Schema.NullOr(Schema.Number),
+  status: Schema.NullOr(Schema.Finite),
   usage: Schema.NullOr(Usage),
   ending: Ending
 }).annotate({ identifier: "ModelRequest", description: "One HTTP request that a client made of the scripted model server." })

@@ -41,7 +41,7 @@ type Request = ModelRequest.ModelRequest
 
 /** The server could not listen: the port is taken, or may not be had. */
 export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFailed", {
-  port: Schema.Number,
+  port: Schema.Finite,
   cause: Schema.Defect()
 }) {
   override get message() {

@@ -49,7 +49,7 @@ const Property = Schema.Struct({
   type: Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
   enum: Schema.optionalKey(Schema.Array(Schema.Unknown)),
   default: Schema.optionalKey(Schema.Unknown),
-  minimum: Schema.optionalKey(Schema.Number)
+  minimum: Schema.optionalKey(Schema.Finite)
 })
 
 const ObjectSchema = Schema.Struct({

@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 
 /** A body that cannot be read; `status` is the answer that it deserves. */
 export class BadBody extends Schema.TaggedError<BadBody>()("BadBody", {
-  status: Schema.Number,
+  status: Schema.Finite,
   problem: Schema.String
 }) {
   override get message() {
