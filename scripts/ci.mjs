@@ -22,10 +22,12 @@ const scratch = fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-ci-"))
 const home = path.join(scratch, "home")
 fs.mkdirSync(home)
 
-const environment = {
+/** What prepares: with the caches of whoever calls. */
+const preparing = {
   ...process.env,
   CI: "true",
-  HOME: home,
+  // A machine may have given this script no home at all.
+  HOME: process.env.HOME ?? home,
   PATH: `${bin}${path.delimiter}${process.env.PATH ?? ""}`,
   NO_COLOR: "1",
   // The clone may belong to another user than the one who tests it.
@@ -33,15 +35,18 @@ const environment = {
   GIT_CONFIG_KEY_0: "safe.directory",
   GIT_CONFIG_VALUE_0: "*"
 }
+
+/** What tests. */
+const environment = { ...preparing, HOME: home }
 for (const name of ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "TURNPIKE_HOME", "FORCE_COLOR", "NODE_ENV"]) delete environment[name]
 
 const minutes = (milliseconds) => `${(milliseconds / 60_000).toFixed(1)} min`
 const say = (text) => process.stdout.write(`ci: ${text}\n`)
 
 /** Runs a program in a process group of its own; its output is shown, and its stdout is answered as well. */
-const run = (command, args, { extra = {}, limitMinutes }) =>
+const run = (command, args, { env = environment, extra = {}, limitMinutes }) =>
   new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: root, env: { ...environment, ...extra }, stdio: ["ignore", "pipe", "pipe"], detached: true })
+    const child = spawn(command, args, { cwd: root, env: { ...env, ...extra }, stdio: ["ignore", "pipe", "pipe"], detached: true })
     let stdout = ""
     let isOver = false
     const kill = () => {
@@ -107,7 +112,7 @@ const script = (file, options) => async () => {
 
 /** A preparation that has to succeed before a suite, which is not tried without it. */
 const after = (file, next, options) => async () => {
-  const ran = await run("node", [file], options)
+  const ran = await run("node", [file], { ...options, env: preparing })
   return ran.code === 0 ? next() : { passed: 0, failed: 1, skipped: 0, ending: `${file}: ${endingOf(ran)}` }
 }
 
@@ -187,7 +192,7 @@ const finish = () => {
 }
 
 say("bootstrap")
-const installed = await run(process.execPath, ["scripts/bootstrap.mjs"], { limitMinutes: 10 })
+const installed = await run(process.execPath, ["scripts/bootstrap.mjs"], { env: preparing, limitMinutes: 10 })
 add("bootstrap", { passed: installed.code === 0 ? 1 : 0, failed: installed.code === 0 ? 0 : 1, skipped: 0, ending: endingOf(installed) }, begun)
 if (installed.code === 0) {
   for (const [name, part] of Object.entries(parts)) {
