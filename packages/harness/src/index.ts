@@ -1,1 +1,7 @@
-export {}
+export * as Dialect from "./Dialect.ts"
+export * as Failures from "./Failures.ts"
+export * as Frame from "./Frame.ts"
+export * as JsonlPeer from "./JsonlPeer.ts"
+export * as Notices from "./Notices.ts"
+export * as ProgramSearch from "./ProgramSearch.ts"
+export * as WarmSession from "./WarmSession.ts"

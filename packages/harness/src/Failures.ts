@@ -1,0 +1,69 @@
+/**
+ * The failures of a harness's process in the contract's words.
+ */
+import { Failure } from "@turnpike/contract"
+import { HarnessError, Redaction } from "@turnpike/kernel"
+import type { Child, ProcessError } from "@turnpike/process"
+import type * as Dialect from "./Dialect.ts"
+
+/** Tells how a process ended, as the end of a sentence. */
+export const describeExit = (exit: Child.ProcessExit | undefined): string =>
+  exit === undefined
+    ? "still runs"
+    : exit.code !== null
+    ? `exited with code ${exit.code}`
+    : `was ended by ${exit.signal ?? "an unknown signal"}`
+
+/** Why a program could not be started. */
+export const ofProcess = (error: ProcessError.ProcessError): Failure.Failure => {
+  switch (error.reason._tag) {
+    case "ProgramNotFound":
+      return Failure.make("HARNESS_NOT_FOUND", error.message)
+    case "ContainmentUnavailable":
+    case "ContainmentFailed":
+      return Failure.make("CONTAINMENT_UNAVAILABLE", error.message)
+    default:
+      return Failure.make("SPAWN_FAILED", error.message)
+  }
+}
+
+export const notStarted = (error: ProcessError.ProcessError): HarnessError.HarnessError => HarnessError.notStarted(ofProcess(error))
+
+/** All that a process said which nobody understood, its output before its errors. */
+export const said = (evidence: Dialect.Evidence): string =>
+  [
+    ...evidence.received.map((item) =>
+      item._tag === "Frame" ? JSON.stringify(item.frame) : item._tag === "Unparsed" ? item.text : `(a line of ${item.bytesTotal} bytes)`
+    ),
+    evidence.stderr
+  ].filter((text) => text.trim() !== "").join("\n")
+
+/** Describes a process that failed its handshake, for a dialect that knows no better. */
+export const handshake = (harness: string, evidence: Dialect.Evidence, redact: Redaction.Redactor): HarnessError.HarnessError => {
+  const speaks = evidence.received.some((item) => item._tag === "Frame")
+  const message = Redaction.failureTail({
+    what: `the program of ${harness}`,
+    exit: evidence.late ? "did not answer in time" : `${describeExit(evidence.exit)} before it was ready`,
+    output: said(evidence),
+    redact
+  })
+  return HarnessError.notStarted(Failure.make(speaks ? "HANDSHAKE_FAILED" : "HARNESS_NOT_A_HARNESS", message))
+}
+
+/** Describes a process that went away in the middle of a turn, for a dialect that knows no better. */
+export const death = (harness: string, evidence: Dialect.Evidence, redact: Redaction.Redactor): Failure.Failure =>
+  Failure.make(
+    "HARNESS_FAILED",
+    Redaction.failureTail({
+      what: harness,
+      exit: `${describeExit(evidence.exit)} in the middle of the turn`,
+      output: said(evidence),
+      redact
+    }),
+    {
+      data: {
+        exit_code: evidence.exit?.code ?? null,
+        signal: evidence.exit?.signal ?? null
+      }
+    }
+  )

@@ -1,0 +1,416 @@
+/**
+ * A session whose process stays alive between its turns.
+ *
+ * The process is started when the session opens and belongs to the session's
+ * scope. It hears one prompt at a time: a turn's stream holds the session until
+ * it has ended. A process that was lost is started again, with resume, when the
+ * next turn begins.
+ *
+ * What a reader does not take stops the process, by way of its pipe: nothing is
+ * dropped and nothing piles up. Frames that come between turns are kept, up to
+ * {@link maxHeld}, as notices of the next turn.
+ */
+import { type Scalars, TurnEvent } from "@turnpike/contract"
+import { type Harness, type HarnessError, type Permission, type Prompt, type Redaction, TurnError } from "@turnpike/kernel"
+import type { Child, Command, ProcessError } from "@turnpike/process"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
+import type * as Dialect from "./Dialect.ts"
+import * as Failures from "./Failures.ts"
+import type * as Frame from "./Frame.ts"
+import * as LiveProcess from "./internal/liveProcess.ts"
+import * as LiveTurn from "./internal/liveTurn.ts"
+import * as Notices from "./Notices.ts"
+
+/** The most notices that are kept between two turns: 64. The rest is counted. */
+export const maxHeld = 64
+
+export interface Options<State> {
+  readonly sessionId: Scalars.SessionId
+  readonly dialect: Dialect.Dialect<State>
+  /** Starts a process that belongs to the scope. */
+  readonly spawn: (command: Command.Command) => Effect.Effect<Child.Child, ProcessError.ProcessError, Scope.Scope>
+  readonly resume: Harness.Resume | undefined
+  readonly permission: Permission.Decider
+  readonly redact: Redaction.Redactor
+}
+
+const closedUnderTurn = TurnError.io("the session was closed while the turn ran")
+const sessionClosed = TurnError.io("the session is closed; open it again to go on")
+
+/**
+ * Opens a session. Fails with `SessionLost` where the harness no longer has the
+ * session to be resumed and `resume.onLost` is `fail`. When it fails or is
+ * interrupted, nothing is left running.
+ */
+export const open = <State>(
+  options: Options<State>
+): Effect.Effect<Harness.HarnessSession, HarnessError.HarnessError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const { dialect, redact } = options
+    const sessionScope = yield* Effect.scope
+    const lock = yield* Semaphore.make(1)
+    const idle = yield* Latch.make(true)
+
+    let harnessSessionId = options.resume?.harnessSessionId
+    /** Whether the harness is known to hold history that a fresh session would lose. */
+    let hasHistory = options.resume !== undefined
+    let current: LiveTurn.LiveTurn<State> | undefined
+    let closed = false
+    let held: Array<TurnEvent.Of<"notice">> = []
+    let notKept = 0
+    const killed: Array<Harness.CloseReport["killed"][number]> = []
+    const survivors: Array<Harness.CloseReport["survivors"][number]> = []
+    const lostTasks = new Map<string, TurnEvent.BackgroundTask>()
+    const problems: Array<string> = []
+
+    const hold = (notice: TurnEvent.Of<"notice">) => {
+      if (held.length < maxHeld) held.push(notice)
+      else notKept++
+    }
+
+    const deliver = (turn: LiveTurn.LiveTurn<State> | undefined, event: Dialect.Event) =>
+      Effect.suspend(() => {
+        if (turn !== undefined) return Effect.asVoid(Queue.offer(turn.queue, event))
+        hold(event.type === "notice" ? event : Notices.lateFrame({ type: event.type, data: { ...event.data } }, redact))
+        return Effect.void
+      })
+
+    /** The process can no longer be used; its tasks are gone with it. */
+    const lose = (live: LiveProcess.LiveProcess<State>) => {
+      live.gone = true
+      for (const task of live.tasks) lostTasks.set(task.id, task)
+      live.tasks = []
+      live.busy = false
+      idle.openUnsafe()
+    }
+
+    /** Ends what is left of a process and adds what was found, once. */
+    const retire = (live: LiveProcess.LiveProcess<State>) =>
+      Effect.suspend(() => {
+        lose(live)
+        const first = !live.retired
+        live.retired = true
+        return Effect.map(live.child.close, (report) => {
+          if (!first) return
+          const seen = (list: Child.KillReport["killed"]) => list.map(({ pid, command }) => ({ pid, command }))
+          killed.push(...seen(report.killed))
+          survivors.push(...seen(report.survivors))
+          if (report.suspects.length > 0) {
+            problems.push(
+              `${report.suspects.length} processes may come from ${dialect.harness} and were left alone: ${
+                report.suspects.map(({ pid, command }) => `${pid} ${command}`).join("; ")
+              }`
+            )
+          }
+        })
+      })
+
+    const discard = (live: LiveProcess.LiveProcess<State>) =>
+      Effect.andThen(retire(live), Scope.close(live.scope, Exit.void))
+
+    /** The hard stop: TERM for a moment, then KILL, then everything that descends from it. */
+    const kill = (live: LiveProcess.LiveProcess<State>) =>
+      Effect.suspend(() => {
+        lose(live)
+        return live.child.terminate([{ signal: "SIGTERM", waitMs: 500 }])
+      }).pipe(Effect.andThen(discard(live)), Effect.uninterruptible)
+
+    const fail = (turn: LiveTurn.LiveTurn<State>, error: TurnError.TurnError) =>
+      Effect.suspend(() => {
+        turn.over = true
+        return Queue.fail(turn.queue, error)
+      })
+
+    /** Sends, and fails the turn where the process lives but does not listen any more. */
+    const send = (live: LiveProcess.LiveProcess<State>, frame: Frame.Frame) =>
+      live.peer.send(frame).pipe(Effect.catch((error) =>
+        Effect.sync(() => {
+          live.deaf = error.message
+        }).pipe(
+          Effect.andThen(Effect.forkIn(giveUp(live), sessionScope)),
+          Effect.asVoid
+        )
+      ))
+
+    /** A process that has gone is noticed by the end of its output; one that only stopped listening is not. */
+    const giveUp = (live: LiveProcess.LiveProcess<State>): Effect.Effect<void> =>
+      Effect.sleep("2 seconds").pipe(Effect.andThen(Effect.suspend(() => {
+        const turn = current
+        if (live.gone || turn === undefined || turn.live !== live || turn.over) return Effect.void
+        turn.over = true
+        return Effect.andThen(kill(live), fail(turn, TurnError.io(`${dialect.harness} does not read its input: ${live.deaf}`)))
+      })))
+
+    const ask = (live: LiveProcess.LiveProcess<State>, turn: LiveTurn.LiveTurn<State> | undefined, output: Extract<Dialect.Output, { _tag: "Ask" }>) =>
+      LiveTurn.ask({
+        output,
+        open: turn?.asks ?? live.asks,
+        decider: options.permission,
+        deliver: (event) => turn === undefined ? Effect.void : deliver(turn, event),
+        send: (frame) => send(live, frame),
+        scope: live.scope
+      })
+
+    /** Takes the conversation one step further; several fibers do so, hence in one go. */
+    const advance = (
+      live: LiveProcess.LiveProcess<State>,
+      step: (state: State) => Dialect.Step<State>
+    ): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        if (live.state === undefined) return Effect.void
+        const { outputs, state } = step(live.state)
+        live.state = state
+        return Effect.forEach(outputs, (output) => perform(live, output), { discard: true })
+      })
+
+    const perform = (live: LiveProcess.LiveProcess<State>, output: Dialect.Output): Effect.Effect<void> => {
+      const turn = current?.live === live && !current.over ? current : undefined
+      switch (output._tag) {
+        case "Event":
+          return deliver(turn, output.event)
+        case "Send":
+          return send(live, output.frame)
+        case "Ask":
+          return ask(live, turn, output)
+        case "Withdraw":
+          return LiveTurn.withdraw(turn?.asks ?? live.asks, output.requestId)
+        case "Late":
+          return deliver(turn, Notices.lateFrame(output.frame, redact))
+        case "Session":
+          return Effect.sync(() => {
+            harnessSessionId = output.harnessSessionId
+          })
+        case "Tasks":
+          return Effect.sync(() => {
+            live.tasks = output.tasks
+            settle(live)
+          })
+        case "Busy":
+          return Effect.sync(() => {
+            live.busy = output.busy
+            settle(live)
+          })
+        case "End":
+        case "Fail":
+        case "Kill":
+          if (turn === undefined) return Effect.void
+          turn.over = true
+          return Effect.map(Effect.forkIn(finish(live, turn, output), sessionScope), (fiber) => {
+            turn.finishing = fiber
+          })
+      }
+    }
+
+    const settle = (live: LiveProcess.LiveProcess<State>) => {
+      if (live.gone || (live.tasks.length === 0 && !live.busy)) idle.openUnsafe()
+      else idle.closeUnsafe()
+    }
+
+    /** Brings a turn to its one ending, once what it left behind is gone. */
+    const finish = (
+      live: LiveProcess.LiveProcess<State>,
+      turn: LiveTurn.LiveTurn<State>,
+      output: Extract<Dialect.Output, { _tag: "End" | "Fail" | "Kill" }>
+    ): Effect.Effect<void> =>
+      Effect.gen(function*() {
+        yield* LiveTurn.cancelAll(turn.asks)
+        if (output._tag === "Kill") {
+          yield* kill(live)
+          yield* fail(turn, TurnError.reported(output.failure))
+          return
+        }
+        hasHistory = true
+        const exit = dialect.oneTurnPerProcess ? yield* LiveProcess.endByItself(live, dialect.endOfInput) : undefined
+        if (live.tasks.length === 0) {
+          const report = yield* LiveProcess.sweep(live, turn.mark, dialect.keeps)
+          if (report.killed.length > 0) {
+            killed.push(...report.killed.map(({ pid, command }) => ({ pid, command })))
+            yield* deliver(turn, LiveTurn.leftovers(report.killed))
+          }
+          // What cannot be killed from outside goes with the process.
+          if (report.survivors.length > 0) yield* kill(live)
+        }
+        if (dialect.oneTurnPerProcess && exit === undefined) yield* kill(live)
+        if (output._tag === "Fail") {
+          yield* fail(turn, TurnError.reported(output.failure))
+          return
+        }
+        const code = exit?.code ?? (live.gone ? live.exit?.code : undefined)
+        yield* Queue.offer(
+          turn.queue,
+          TurnEvent.make("harness/end", code === undefined || code === null ? output.end : { ...output.end, exit_code: code })
+        )
+        yield* Queue.end(turn.queue)
+      }).pipe(
+        Effect.catchCause((cause) =>
+          Cause.hasInterruptsOnly(cause) ? Effect.void : Queue.failCause(turn.queue, cause)
+        ),
+        Effect.asVoid
+      )
+
+    const receive = (live: LiveProcess.LiveProcess<State>, item: Frame.Received): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        if (live.state === undefined) return LiveProcess.early(live, item, dialect)
+        return item._tag === "Frame"
+          ? advance(live, (state) => dialect.frame(state, item.frame))
+          : deliver(current?.live === live && !current.over ? current : undefined, Notices.unreadable(item, redact))
+      })
+
+    /** The process's output has ended: nothing more will be heard of it. */
+    const gone = (live: LiveProcess.LiveProcess<State>) =>
+      Effect.gen(function*() {
+        const expected = live.gone || closed
+        const evidence = yield* LiveProcess.evidence(live)
+        live.exit = evidence.exit
+        if (live.state === undefined || expected) return
+        lose(live)
+        const turn = current
+        if (turn === undefined || turn.live !== live || turn.over) return
+        turn.over = true
+        yield* LiveTurn.cancelAll(turn.asks)
+        yield* retire(live)
+        const failure = dialect.died(evidence) ?? Failures.death(dialect.harness, evidence, redact)
+        yield* fail(turn, TurnError.exec(failure))
+      })
+
+    const launch = (how: Dialect.Launch) =>
+      LiveProcess.start({ how, dialect, spawn: options.spawn, sessionScope, receive, gone, redact })
+
+    /** Starts a process for the session, by the caller's policy where the harness has lost it. */
+    const start = (onLost: "fail" | "fresh"): Effect.Effect<LiveProcess.LiveProcess<State>, HarnessError.HarnessError> =>
+      Effect.suspend(() =>
+        harnessSessionId === undefined
+          ? launch({ _tag: "Begin" })
+          : launch({ _tag: "Resume", harnessSessionId }).pipe(
+            Effect.catch((error) => {
+              if (error.reason._tag !== "SessionLost" || (onLost === "fail" && hasHistory)) return Effect.fail(error)
+              hold(Notices.make("fresh_session", `${error.message}; the session goes on without its history`))
+              harnessSessionId = undefined
+              return launch({ _tag: "Begin" })
+            })
+          )
+      )
+
+    const onLost = options.resume?.onLost ?? "fail"
+    let live = yield* start(onLost)
+
+    /** The process to prompt: the one there is, or a new one that resumes. */
+    const ready = Effect.suspend(() =>
+      live.gone
+        ? Effect.gen(function*() {
+          yield* discard(live)
+          const next = yield* start(onLost)
+          if (closed) {
+            yield* discard(next)
+            return yield* Effect.fail(sessionClosed)
+          }
+          live = next
+          if (!dialect.oneTurnPerProcess) hold(Notices.make("restarted", `the process of ${dialect.harness} was started again`))
+        }).pipe(Effect.mapError((error) => error._tag === "HarnessError" ? TurnError.exec(error.failure) : error))
+        : Effect.void
+    )
+
+    /** Ends a turn whose reader went away before its ending: the process goes, with all that the turn began. */
+    const abandon = (turn: LiveTurn.LiveTurn<State>) =>
+      Effect.gen(function*() {
+        turn.over = true
+        yield* Queue.shutdown(turn.queue)
+        yield* LiveTurn.cancelAll(turn.asks)
+        if (turn.live !== undefined) yield* kill(turn.live)
+      })
+
+    /** Waits until a turn whose ending is decided has done what belongs to it. */
+    const settled = (turn: LiveTurn.LiveTurn<State>) =>
+      Queue.shutdown(turn.queue).pipe(
+        Effect.andThen(Effect.suspend(() => turn.finishing === undefined ? Effect.void : Fiber.await(turn.finishing)))
+      )
+
+    const interruptProcess = (target: LiveProcess.LiveProcess<State>) =>
+      Effect.suspend(() => {
+        if (dialect.interrupt === undefined) return Effect.asVoid(target.child.signal("SIGINT"))
+        return advance(target, dialect.interrupt).pipe(
+          Effect.timeoutOption("1 second"),
+          // A process that does not read its input cannot be asked through it.
+          Effect.flatMap((sent) => Option.isSome(sent) ? Effect.void : Effect.asVoid(target.child.signal("SIGINT")))
+        )
+      })
+
+    const runTurn = (prompt: Prompt.Prompt): Stream.Stream<TurnEvent.TurnEvent, TurnError.TurnError> =>
+      Stream.unwrap(Effect.gen(function*() {
+        yield* Semaphore.takeScoped(lock, 1)
+        if (closed) return yield* Effect.fail(sessionClosed)
+        const turn = yield* LiveTurn.make<State>()
+        current = turn
+        yield* Effect.addFinalizer(() =>
+          Effect.suspend(() => turn.over ? settled(turn) : abandon(turn)).pipe(
+            Effect.andThen(Effect.sync(() => {
+              current = undefined
+            }))
+          )
+        )
+        yield* ready
+        if (turn.interrupted) {
+          turn.over = true
+          return Stream.make(LiveTurn.neverBegun)
+        }
+        const process = live
+        turn.live = process
+        turn.mark = yield* process.child.mark
+        for (const notice of held) yield* Queue.offer(turn.queue, notice)
+        if (notKept > 0) {
+          yield* Queue.offer(turn.queue, Notices.make("late_frame", `${notKept} more records between the turns were not kept`))
+        }
+        held = []
+        notKept = 0
+        yield* Effect.forkIn(advance(process, (state) => dialect.prompt(state, prompt)), process.scope)
+        return Stream.fromQueue(turn.queue)
+      }))
+
+    const interrupt = Effect.suspend(() => {
+      const turn = current
+      if (turn === undefined || turn.over || turn.interrupted) return Effect.void
+      turn.interrupted = true
+      const target = turn.live
+      return target === undefined
+        ? Effect.void
+        : Effect.andThen(LiveTurn.cancelAll(turn.asks), interruptProcess(target))
+    })
+
+    const close: Effect.Effect<Harness.CloseReport> = yield* Effect.cached(
+      Effect.gen(function*() {
+        closed = true
+        const turn = current
+        for (const task of live.tasks) lostTasks.set(task.id, task)
+        if (turn !== undefined && !turn.over) {
+          yield* kill(live)
+          yield* fail(turn, closedUnderTurn)
+        } else {
+          if (!live.gone) yield* LiveProcess.endByItself(live, dialect.endOfInput)
+          yield* discard(live)
+        }
+        idle.openUnsafe()
+        if (held.length + notKept > 0) {
+          problems.push(`${held.length + notKept} remarks of ${dialect.harness} came after the last turn`)
+        }
+        return { killed, survivors, backgroundKilled: [...lostTasks.values()], problems }
+      }).pipe(Effect.uninterruptible)
+    )
+    yield* Effect.addFinalizer(() => close)
+
+    return {
+      sessionId: options.sessionId,
+      runTurn,
+      interrupt,
+      backgroundDone: idle.await,
+      close
+    }
+  })
