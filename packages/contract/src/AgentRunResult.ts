@@ -14,14 +14,13 @@ export const AgentRunOutcome = Schema.Struct({
   summary: Schema.String.annotateKey({
     description: "The final answer, whole and unchanged, where the run succeeded; one sentence on what happened otherwise."
   })
-}).annotate({ identifier: "AgentRunOutcome" })
+}).annotate({ identifier: "AgentRunOutcome", description: "Whether the run did what it was asked, and its answer." })
 export type AgentRunOutcome = typeof AgentRunOutcome.Type
 
-/** A process that was found when the session was closed. */
 export const ProcessInfo = Schema.Struct({
   pid: Count.annotateKey({ description: "As the machine that ran the harness numbers it." }),
   command: Schema.String.annotateKey({ description: "Its command line, bounded, credentials removed." })
-}).annotate({ identifier: "ProcessInfo" })
+}).annotate({ identifier: "ProcessInfo", description: "A process that was found when the session was closed." })
 export type ProcessInfo = typeof ProcessInfo.Type
 
 export const ResultSession = Schema.Struct({
@@ -32,7 +31,7 @@ export const ResultSession = Schema.Struct({
   }),
   resumed: Schema.Boolean,
   turn: Count.annotateKey({ description: "The number of the run's turn in its session; 0 where no turn began." })
-}).annotate({ identifier: "ResultSession" })
+}).annotate({ identifier: "ResultSession", description: "The session that the run belonged to." })
 
 interface Ending {
   readonly result: AgentRunOutcome

@@ -109,7 +109,7 @@ export const UsageReported = event("usage", "What the turn has consumed so far. 
 export const Todo = Schema.Struct({
   content: Schema.String,
   status: Schema.Literals(["pending", "in_progress", "completed"])
-}).annotate({ identifier: "Todo" })
+}).annotate({ identifier: "Todo", description: "One thing that the agent means to do." })
 
 export const TodoWrite = event("todo/write", "The agent's whole list of things to do; the last one written counts.", {
   todos: Schema.Array(Todo)

@@ -1,12 +1,24 @@
 /**
  * Valid values of every contract, at random.
  *
- * Schemas generate themselves, but for results: their four ways to say
- * "success" would hardly ever agree by chance, so they are made of a verdict.
+ * Schemas generate themselves, but for two of them whose fields would hardly
+ * ever agree by chance: a spec has exactly one of harness and recipe, and a
+ * result's four ways to say "success" are made of one verdict.
  */
 import * as Arbitrary from "effect/Arbitrary"
 import * as Schema from "effect/Schema"
-import { AgentRunEvent, AgentRunResult, Contracts, Verdict } from "@turnpike/contract"
+import { AgentRunEvent, AgentRunResult, AgentRunSpec, Contracts, Scalars, Verdict } from "@turnpike/contract"
+
+const { harness: _harness, recipe: _recipe, ...specFields } = AgentRunSpec.AgentRunSpec.fields
+
+export const spec: Arbitrary.Arbitrary<AgentRunSpec.AgentRunSpec> = Arbitrary.map(
+  Arbitrary.all([
+    Arbitrary.schema(Schema.Struct(specFields)),
+    Arbitrary.schema(Schema.Literals(["harness", "recipe"])),
+    Arbitrary.schema(Scalars.NonEmptySystemString)
+  ] as const),
+  ([rest, field, name]) => ({ ...rest, [field]: name })
+)
 
 const parts = Schema.Struct(AgentRunResult.AgentRunResult.fields)
 
@@ -40,6 +52,7 @@ export const of = (name: Contracts.Name): Arbitrary.Arbitrary<unknown> => {
     case "agent-run-result":
       return result
     case "agent-run-spec":
+      return spec
     case "session-event":
     case "turn-event":
     case "capabilities":
