@@ -44,7 +44,8 @@ export const reap = Effect.fn("Orphans.reap")(function*(options: Options = {}) {
       insideGroup: false,
       foundBy: "tag"
     }))
-    for (const info of infos) killed.set(ProcessInfo.identity(info), info)
+    // Described at first: a dying process has no command line any more.
+    for (const info of infos) if (!killed.has(ProcessInfo.identity(info))) killed.set(ProcessInfo.identity(info), info)
     const outcomes = orphans.map((row) => Family.signalRow(table, row, "SIGKILL"))
     if (outcomes.every((outcome) => outcome === "refused") || WallClock.now() > deadline) {
       for (const info of infos) killed.delete(ProcessInfo.identity(info))

@@ -7,7 +7,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as ProcessError from "../ProcessError.ts"
 
-type Looked = { readonly found: string } | { readonly why: string } | undefined
+type Looked = { readonly found: string } | { readonly why: string; readonly hidden?: true } | undefined
 
 /** Answers the executable, why the file cannot be executed, or `undefined` where there is no file. */
 const look = (file: string): Looked => {
@@ -17,7 +17,7 @@ const look = (file: string): Looked => {
     if (!stat.isFile()) return { why: "it is not a regular file" }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    return code === "ENOENT" || code === "ENOTDIR" ? undefined : { why: `${code}; check the permissions of its directory` }
+    return code === "ENOENT" || code === "ENOTDIR" ? undefined : { why: `${code}; check the permissions of its directory`, hidden: true }
   }
   try {
     fs.accessSync(file, fs.constants.X_OK)
@@ -55,7 +55,8 @@ export const resolve = (program: string, cwd: string, searchPath: string): Effec
     let why: { readonly file: string; readonly why: string } | undefined
     for (const candidate of candidates) {
       const looked = look(candidate)
-      if (looked === undefined) continue
+      // A directory of PATH that may not be entered is passed over, as the system does.
+      if (looked === undefined || (searched.length > 0 && "hidden" in looked)) continue
       if ("why" in looked) {
         why ??= { file: candidate, why: looked.why }
         continue

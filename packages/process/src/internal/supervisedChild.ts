@@ -86,15 +86,17 @@ export const make = (parts: Parts): SupervisedChild => {
 
   const onRootExit = (code: number | null, signal: NodeJS.Signals | null) => {
     Deferred.doneUnsafe(rootGone, Exit.void)
-    if (Deferred.doneUnsafe(started, Exit.fail(diagnosis()))) return
     if (!namespaced) return programEnded({ code, signal })
-    // The status on the control descriptor, if there is one, says it better and may be read after this event.
-    const fromRoot = () => programEnded(code === null ? { code, signal } : exitOfStatus(code))
-    if (node.control === undefined || node.control.closed) return fromRoot()
-    const timer = setTimeout(fromRoot, 200)
+    const conclude = () => {
+      Deferred.doneUnsafe(started, Exit.fail(diagnosis()))
+      programEnded(code === null ? { code, signal } : exitOfStatus(code))
+    }
+    // What was said on the control descriptor says it better, and may be read after this event.
+    if (node.control === undefined || node.control.closed) return conclude()
+    const timer = setTimeout(conclude, 1000)
     node.control.once("close", () => {
       clearTimeout(timer)
-      fromRoot()
+      conclude()
     })
   }
 
@@ -192,15 +194,18 @@ export const make = (parts: Parts): SupervisedChild => {
       return NodeChild.kill(target, name) === "sent"
     })
 
-  const terminate: Child.Child["terminate"] = Effect.fnUntraced(function*(ladder = Child.defaultLadder) {
+  const climb = Effect.fnUntraced(function*(ladder: Child.Ladder, beforeKill: () => void) {
     if (hasExited()) return { endedBy: null, exit: yield* Deferred.await(exit) }
     for (const rung of [...ladder, { signal: "SIGKILL" as const, waitMs: killBoundMs }]) {
+      if (rung.signal === "SIGKILL") beforeKill()
       yield* signal(rung.signal)
       const ended = yield* WallClock.within(Deferred.await(exit), rung.waitMs)
       if (Option.isSome(ended)) return { endedBy: rung.signal, exit: ended.value }
     }
-    return { endedBy: "SIGKILL", exit: undefined }
+    return { endedBy: "SIGKILL", exit: undefined } satisfies Child.Termination
   })
+
+  const terminate: Child.Child["terminate"] = (ladder = Child.defaultLadder) => climb(ladder, () => {})
 
   const others = (): ReadonlyArray<Family.Member> => {
     const leader = family.leader()
@@ -221,7 +226,9 @@ export const make = (parts: Parts): SupervisedChild => {
     for (let pauseMs = 2;; pauseMs = Math.min(50, pauseMs * 2)) {
       const members = choose()
       if (members.length === 0) return { killed, left: members }
-      for (const info of family.describe(members)) killed.set(ProcessInfo.identity(info), info)
+      // Described once, at first: a dying process has no command line any more.
+      const fresh = members.filter(({ row }) => !killed.has(ProcessInfo.identity(row)))
+      for (const info of family.describe(fresh)) killed.set(ProcessInfo.identity(info), info)
       const outcomes = kill(members)
       if (outcomes.every((outcome) => outcome === "refused") || WallClock.now() > deadline) {
         return { killed, left: members }
@@ -257,7 +264,7 @@ export const make = (parts: Parts): SupervisedChild => {
       yield* WallClock.sleep(10)
     }
     const outcome = yield* killUntilGone(choose, killEach("SIGKILL"), killBornBoundMs)
-    return report({ killed: new Map([...asked, ...outcome.killed]), left: outcome.left })
+    return report({ killed: new Map([...outcome.killed, ...asked]), left: outcome.left })
   })
 
   /** One death of the namespace's first process ends all in it. */
@@ -271,7 +278,15 @@ export const make = (parts: Parts): SupervisedChild => {
   let closing = false
 
   const closeOnce = Effect.gen(function*() {
-    if (!hasExited()) yield* terminate(parts.closeLadder)
+    // KILL goes to the program's whole group: who is in it is lost from view afterwards.
+    const killedWithProgram = new Map<string, ProcessInfo.ProcessInfo>()
+    if (!hasExited()) {
+      yield* climb(parts.closeLadder, () => {
+        for (const info of family.describe(others())) {
+          if (info.insideGroup) killedWithProgram.set(ProcessInfo.identity(info), info)
+        }
+      })
+    }
     const outcome = yield* killUntilGone(
       hasExited() ? others : family.living,
       namespaced ? killNamespace : killEach("SIGKILL"),
@@ -288,7 +303,7 @@ export const make = (parts: Parts): SupervisedChild => {
     const ended = yield* WallClock.within(Deferred.await(exit), 1_000)
     const left = outcome.left.length === 0 ? [] : family.living()
     const answer: Child.CloseReport = {
-      ...report({ killed: outcome.killed, left }),
+      ...report({ killed: new Map([...killedWithProgram, ...outcome.killed]), left }),
       exit: Option.getOrUndefined(ended),
       suspects: family.describe(family.suspects()),
       outputHeld: reader.ending() === "held"

@@ -1,0 +1,6 @@
+import { expectations } from "./support/expectations.ts"
+import { isRoot, stages } from "./support/stages.ts"
+import { suite } from "./support/suite.ts"
+
+// Every containment for whoever runs the tests; the slow suite adds the other user and the other runtime.
+for (const stage of stages(isRoot ? "root" : "an ordinary user")) suite(stage, expectations(stage.strategy), 4)
