@@ -118,7 +118,9 @@ const run = (file, args) =>
   new Promise((resolve) => {
     // With NODE_ENV=production the package manager would leave out the tools, and say that all is well.
     const { NODE_ENV: _, ...env } = process.env
-    const child = spawn(file, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] })
+    // Without a network npm would otherwise say nothing for more than a minute.
+    const patience = { npm_config_fetch_retry_mintimeout: "2000", npm_config_fetch_retry_maxtimeout: "8000" }
+    const child = spawn(file, args, { cwd: root, env: { ...patience, ...env }, stdio: ["ignore", "pipe", "pipe"] })
     let tail = ""
     const show = (chunk) => {
       process.stderr.write(chunk)
