@@ -41,6 +41,16 @@ describe("Deno, on the sources of the workspace", () => {
     assert.strictEqual(printed, fs.readFileSync(path.join(root, "examples/two-prompts.out"), "utf8"))
   })
 
+  it("passes the tests of the core", () => {
+    const report = path.join(directory, "core.json")
+    const vitest = path.join(root, "node_modules/vitest/vitest.mjs")
+    const ran = run(deno, ["run", "--allow-all", vitest, "run", "packages/contract", "packages/kernel", "--reporter=json", `--outputFile=${report}`], root, env)
+    assert.strictEqual(ran.status, 0, ran.stdout + ran.stderr)
+    const { numFailedTests, numPassedTests } = JSON.parse(fs.readFileSync(report, "utf8")) as { numFailedTests: number; numPassedTests: number }
+    assert.strictEqual(numFailedTests, 0)
+    assert.isAtLeast(numPassedTests, 90)
+  })
+
   it.runIf(hasCommand())("runs a task on the scripted harness to its verdict", () => {
     const ran = run(deno, [...fromSources, path.join(root, "packages/cli/src/bin.ts"), "run", "--harness", "scripted", "--format", "events", "Say hello"], directory, env)
     assert.strictEqual(ran.status, 0, ran.stdout + ran.stderr)

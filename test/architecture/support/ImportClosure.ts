@@ -21,7 +21,7 @@ export interface ImportClosure {
 
 const effectDirectory = fs.realpathSync(path.join(root, "node_modules/effect"))
 
-export const isBuiltin = (specifier: string): boolean =>
+const isBuiltin = (specifier: string): boolean =>
   specifier.startsWith("node:") || builtinModules.includes(specifier) || builtinModules.includes(specifier.split("/")[0] ?? "")
 
 const existing = (file: string, specifier: string, importer: string): string => {
