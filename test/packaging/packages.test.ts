@@ -48,7 +48,9 @@ describe.each(folders)("the tarball of %s", (folder) => {
   it("holds the build, the sources, the licence and the readme, and nothing else", () => {
     const files = contents(find(folder))
     for (const file of ["package.json", "LICENSE", "README.md", "dist/index.js", "dist/index.d.ts", "src/index.ts"]) assert.include(files, file)
-    assert.deepStrictEqual(files.filter((file) => !/^(dist|src|bin)\//.test(file) && !["package.json", "LICENSE", "README.md", "CHANGELOG.md"].includes(file)), [])
+    const meant = (packages().find((each) => each.folder === folder)?.manifest.files ?? []).map((entry) => `${entry}/`)
+    const always = ["package.json", "LICENSE", "README.md", "CHANGELOG.md"]
+    assert.deepStrictEqual(files.filter((file) => !always.includes(file) && !meant.some((entry) => file.startsWith(entry))), [])
     assert.deepStrictEqual(files.filter((file) => /\.test\.|tsbuildinfo|(^|\/)test\//.test(file)), [])
   })
 

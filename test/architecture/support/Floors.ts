@@ -123,6 +123,10 @@ export const shapeViolations = ({ folder, manifest }: Pick<Package, "folder" | "
   for (const entry of ["dist", "src", "!dist/.tsbuildinfo"]) {
     if (!manifest.files?.includes(entry)) violations.push(`${folder}: files does not list ${entry}`)
   }
+  for (const [name, target] of Object.entries(manifest.bin ?? {})) {
+    const directory = target.replace(/^\.\//, "").split("/")[0] ?? ""
+    if (!manifest.files?.includes(directory)) violations.push(`${folder}: files does not list ${directory}, where the command ${name} lies`)
+  }
   if (manifest.exports === undefined || !("." in manifest.exports)) violations.push(`${folder}: exports has no "."`)
   const published: Record<string, unknown> = {}
   for (const [subpath, target] of Object.entries(manifest.exports ?? {})) {
