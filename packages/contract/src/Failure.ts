@@ -76,6 +76,21 @@ export const codes = {
 
 export type FailureCode = keyof typeof codes
 
+/** Codes that say that the caller's words were wrong, and not the world. */
+const usageCodes: ReadonlySet<FailureCode> = new Set([
+  "USAGE",
+  "INVALID_SPEC",
+  "EMPTY_TASK",
+  "NOT_AVAILABLE",
+  "HARNESS_UNKNOWN"
+] as const)
+
+/**
+ * Returns the exit code of `turnpike` where a failure ends it before a run's
+ * first event. Later the verdict decides: see `Verdict.consequences`.
+ */
+export const exitCodeBeforeStart = (code: FailureCode): 1 | 2 => usageCodes.has(code) ? 2 : 1
+
 const codeNames = Object.keys(codes) as ReadonlyArray<FailureCode>
 
 export const FailureCode = Schema.Literals(codeNames as readonly [FailureCode, ...Array<FailureCode>]).annotate({

@@ -167,6 +167,12 @@ describe("Contracts", () => {
       )
     })
 
+    it("ends on values that refer to themselves", () => {
+      const cycle: Record<string, unknown> = { type: "completed" }
+      cycle["left"] = cycle["right"] = { back: cycle }
+      assert.deepStrictEqual(refusal("verdict", cycle), [{ path: "", message: "Expected JSON nested at most 100 levels deep" }])
+    })
+
     it("does not let a name of Object.prototype pass for a field", () => {
       assert.deepStrictEqual(refusal("verdict", JSON.parse("{\"type\":\"interrupted\",\"__proto__\":{}}")), [
         { path: "__proto__", message: "Unknown field; the fields are type" }

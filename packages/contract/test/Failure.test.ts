@@ -29,6 +29,17 @@ describe("Failure", () => {
     )
   })
 
+  it("tells the caller's mistakes from the world's by the exit code before a start", () => {
+    const codes = Object.keys(Failure.codes) as ReadonlyArray<Failure.FailureCode>
+    assert.deepStrictEqual(codes.filter((code) => Failure.exitCodeBeforeStart(code) === 2), [
+      "USAGE",
+      "INVALID_SPEC",
+      "EMPTY_TASK",
+      "NOT_AVAILABLE",
+      "HARNESS_UNKNOWN"
+    ])
+  })
+
   it("makes failures that the contract takes", () => {
     const decode = Contracts.check("failure")
     for (const code of Object.keys(Failure.codes) as ReadonlyArray<Failure.FailureCode>) {

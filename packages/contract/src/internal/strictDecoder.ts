@@ -25,13 +25,16 @@ export const maxDepth = 100
 
 /** Returns whether arrays and objects are nested deeper than `limit`. Needs no stack. */
 export const isDeeperThan = (value: unknown, limit: number): boolean => {
-  let level: Array<unknown> = [value]
-  for (let depth = 0; level.length > 0; depth++) {
-    const next: Array<unknown> = []
+  // A set, so that an object that is reached in many ways is looked at once a level.
+  let level = new Set<unknown>([value])
+  for (let depth = 0; level.size > 0; depth++) {
+    const next = new Set<unknown>()
     for (const item of level) {
       if (typeof item !== "object" || item === null) continue
       if (depth === limit) return true
-      for (const child of Object.values(item)) next.push(child)
+      for (const child of Object.values(item)) {
+        if (typeof child === "object" && child !== null) next.add(child)
+      }
     }
     level = next
   }
