@@ -48,7 +48,8 @@ describe("sources", () => {
     const strangeLines = indexes.flatMap((file) =>
       text(file).split("\n")
         .filter((line) => line !== "" && !/^export \* as [A-Z]\w* from "\.\/\w+\.ts"$/.test(line))
-        .filter((line) => !(line === "export {}" && typescriptFiles(path.dirname(file)).length === 1))
+        // A command is run, not imported.
+        .filter((line) => !(line === "export {}" && shown(file) === "packages/cli/src/index.ts"))
         .map((line) => `${shown(file)}: ${line}`)
     )
     assert.deepStrictEqual(strangeLines, [])
