@@ -78,10 +78,19 @@ export interface TextOptions {
   readonly lines: boolean
 }
 
-/** Checks a text of JSON or JSONL against a contract. An empty JSONL text has no values and no faults. */
-export const validateText = (name: Name, text: string, options: TextOptions): TextReport => {
+/**
+ * Begins to check JSONL line by line, for texts that are too long to hold.
+ * Give each line without its line feed, and none for a final line feed.
+ */
+export const lineChecker = (name: Name): (line: string) => ReadonlyArray<TextFault> => {
+  const checkText = textChecker(name)
+  let line = 0
+  return (text) => checkText(text, ++line)
+}
+
+const textChecker = (name: Name) => {
   const decoder = check(name)
-  const one = (json: string, line: number): ReadonlyArray<TextFault> => {
+  return (json: string, line: number): ReadonlyArray<TextFault> => {
     const parsed = parseJson(json)
     if (Result.isFailure(parsed)) {
       return [{ line: line + parsed.failure.line - 1, path: "", message: parsed.failure.message }]
@@ -89,10 +98,15 @@ export const validateText = (name: Name, text: string, options: TextOptions): Te
     const decoded = decoder(parsed.success)
     return Result.isFailure(decoded) ? decoded.failure.map((fault) => ({ line, ...fault })) : []
   }
-  if (!options.lines) return { values: 1, faults: one(text, 1) }
+}
+
+/** Checks a text of JSON or JSONL against a contract. An empty JSONL text has no values and no faults. */
+export const validateText = (name: Name, text: string, options: TextOptions): TextReport => {
+  if (!options.lines) return { values: 1, faults: textChecker(name)(text, 1) }
   const lines = text.split("\n")
   if (lines.at(-1) === "") lines.pop()
-  return { values: lines.length, faults: lines.flatMap((line, index) => one(line, index + 1)) }
+  const checkLine = lineChecker(name)
+  return { values: lines.length, faults: lines.flatMap((line) => checkLine(line)) }
 }
 
 type JsonObject = { readonly [key: string]: unknown }
