@@ -57,8 +57,10 @@ export const make = (pipe: Pipe, answers: (frame: Frame.Frame) => string | undef
   Effect.gen(function*() {
     const waiting = new Map<string, Deferred.Deferred<Frame.Frame, PeerClosed>>()
     const ended = yield* Deferred.make<never, PeerClosed>()
+    let closedBy: PeerClosed | undefined
     const closed = (detail: string) => {
       const error = new PeerClosed({ detail })
+      closedBy = error
       Deferred.doneUnsafe(ended, Effect.fail(error))
       for (const deferred of waiting.values()) Deferred.doneUnsafe(deferred, Effect.fail(error))
       waiting.clear()
@@ -72,9 +74,13 @@ export const make = (pipe: Pipe, answers: (frame: Frame.Frame) => string | undef
       return Deferred.doneUnsafe(deferred, Effect.succeed(item.frame))
     }
     const send: JsonlPeer["send"] = (frame) =>
-      Effect.suspend(() => pipe.write(`${JSON.stringify(frame)}\n`)).pipe(
-        Effect.mapError((error) => new PeerClosed({ detail: error.message })),
-        Effect.raceFirst(Deferred.await(ended))
+      Effect.suspend(() =>
+        closedBy === undefined
+          ? pipe.write(`${JSON.stringify(frame)}\n`).pipe(
+            Effect.mapError((error) => new PeerClosed({ detail: error.message })),
+            Effect.raceFirst(Deferred.await(ended))
+          )
+          : Effect.fail(closedBy)
       )
     return {
       send,

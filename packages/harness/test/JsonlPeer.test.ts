@@ -1,0 +1,73 @@
+import { assert, describe, it } from "@effect/vitest"
+import { type Frame, JsonlPeer } from "@turnpike/harness"
+import { type Line, ProcessError } from "@turnpike/process"
+import { Cause, Effect, Fiber, Queue, Stream } from "effect"
+import { TestClock } from "effect/testing"
+
+const text = (value: string): Line.Line => ({ _tag: "Text", text: value, byteLength: value.length, terminated: true })
+const answers = (frame: Frame.Frame) => typeof frame["re"] === "string" ? frame["re"] : undefined
+
+const make = Effect.gen(function*() {
+  const lines = yield* Queue.unbounded<Line.Line, Cause.Done>()
+  const written: Array<string> = []
+  const peer = yield* JsonlPeer.make({
+    write: (line) => Effect.sync(() => void written.push(line)),
+    lines: Stream.fromQueue(lines)
+  }, answers)
+  const received: Array<Frame.Received> = []
+  const reader = yield* Effect.forkChild(Stream.runForEach(peer.received, (item) => Effect.sync(() => received.push(item))), {
+    startImmediately: true
+  })
+  const say = (line: string) => Effect.andThen(Queue.offer(lines, text(line)), Effect.repeat(Effect.yieldNow, { times: 50 }))
+  return { peer, written, received, reader, say, end: Queue.end(lines) }
+})
+
+describe("JsonlPeer", () => {
+  it.effect("writes a frame a line", () =>
+    Effect.gen(function*() {
+      const { peer, written } = yield* make
+      yield* peer.send({ a: "x\ny" })
+      assert.deepStrictEqual(written, ["{\"a\":\"x\\ny\"}\n"])
+    }))
+
+  it.effect("gives an answer to whoever waits for it, and to nobody else", () =>
+    Effect.gen(function*() {
+      const { peer, received, say } = yield* make
+      const one = yield* Effect.forkChild(peer.request("1", { ask: "1" }, "1 minute"), { startImmediately: true })
+      const two = yield* Effect.forkChild(peer.request("2", { ask: "2" }, "1 minute"), { startImmediately: true })
+      yield* say("{\"re\":\"2\"}{\"n\":1}")
+      yield* say("{\"re\":\"1\"}")
+      assert.deepStrictEqual([yield* Fiber.join(one), yield* Fiber.join(two)], [{ re: "1" }, { re: "2" }])
+      assert.deepStrictEqual(received, [{ _tag: "Frame", frame: { n: 1 } }])
+    }))
+
+  it.effect("delivers an answer that nobody waits for, also a second and a late one", () =>
+    Effect.gen(function*() {
+      const { peer, received, say } = yield* make
+      const late = yield* Effect.forkChild(Effect.flip(peer.request("1", { ask: "1" }, "1 second")), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(late), new JsonlPeer.AnswerLate({ requestId: "1" }))
+      yield* say("{\"re\":\"1\"}")
+      yield* say("{\"re\":\"9\"}")
+      assert.deepStrictEqual(received.map((item) => item._tag === "Frame" ? item.frame : item), [{ re: "1" }, { re: "9" }])
+    }))
+
+  it.effect("fails all that wait when the output ends, and all that ask later", () =>
+    Effect.gen(function*() {
+      const { end, peer, reader } = yield* make
+      const waiting = yield* Effect.forkChild(Effect.flip(peer.request("1", { ask: "1" }, "1 minute")), { startImmediately: true })
+      yield* end
+      yield* Fiber.await(reader)
+      const closed = new JsonlPeer.PeerClosed({ detail: "its output has ended" })
+      assert.deepStrictEqual(yield* Fiber.join(waiting), closed)
+      assert.deepStrictEqual(yield* Effect.flip(peer.send({})), closed)
+      assert.deepStrictEqual(yield* Effect.flip(peer.request("2", {}, "1 minute")), closed)
+    }))
+
+  it.effect("fails a writer whose process does not read any more", () =>
+    Effect.gen(function*() {
+      const error = ProcessError.fromReason(new ProcessError.InputClosed({ program: "p", pid: 1, why: "it closed it" }))
+      const peer = yield* JsonlPeer.make({ write: () => Effect.fail(error), lines: Stream.never }, answers)
+      assert.deepStrictEqual(yield* Effect.flip(peer.send({})), new JsonlPeer.PeerClosed({ detail: error.message }))
+    }))
+})

@@ -1,0 +1,384 @@
+import { assert, describe, it } from "@effect/vitest"
+import { TurnEvent } from "@turnpike/contract"
+import { Dialect, WarmSession } from "@turnpike/harness"
+import { Harness, HarnessError, Permission, Prompt } from "@turnpike/kernel"
+import { Supervisor } from "@turnpike/process"
+import { Effect, Exit, Fiber, Option, Scope, Stream } from "effect"
+import * as Toy from "./support/toyDialect.ts"
+
+const supervisor = Supervisor.layer({ containment: "group", reapOrphans: false })
+
+interface Opened extends Toy.Options {
+  readonly resume?: Harness.Resume
+  readonly permission?: Permission.Decider
+}
+
+const open = (options: Opened = {}) =>
+  Effect.gen(function*() {
+    const { spawn } = yield* Supervisor.Supervisor
+    return yield* WarmSession.open({
+      sessionId: "ours",
+      dialect: Toy.make(options),
+      spawn,
+      resume: options.resume,
+      permission: options.permission ?? Permission.deny,
+      redact: Toy.redact
+    })
+  })
+
+type Action = readonly [string, unknown?, unknown?]
+const actions = (...list: ReadonlyArray<Action>): Prompt.Prompt => Prompt.fromText(JSON.stringify(list))
+
+const turn = (session: Harness.HarnessSession, ...list: ReadonlyArray<Action>) =>
+  Stream.runCollect(session.runTurn(actions(...list))).pipe(Effect.map((events): ReadonlyArray<TurnEvent.TurnEvent> => [...events]))
+
+const end = (text: string, more: Partial<TurnEvent.TurnEnd["data"]> = {}): TurnEvent.TurnEvent =>
+  TurnEvent.make("harness/end", { stop_reason: "completed", text, worked: false, denials: [], background: [], ...more })
+const chunk = (text: string): TurnEvent.TurnEvent => TurnEvent.make("assistant/chunk", { kind: "text", text })
+const withoutBound = (events: ReadonlyArray<TurnEvent.TurnEvent>) => events.filter((event) => event.type !== "session/bound")
+const boundId = (events: ReadonlyArray<TurnEvent.TurnEvent>): string => {
+  for (const event of events) if (event.type === "session/bound") return event.data.harness_session_id
+  throw new Error("no session/bound among the events")
+}
+const kinds = (events: ReadonlyArray<TurnEvent.TurnEvent>) => events.map((event) => event.type === "notice" ? `notice ${event.data.kind}` : event.type)
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Lets the events pass and completes with the first that satisfies the predicate. */
+const watch = (session: Harness.HarnessSession, predicate: (event: TurnEvent.TurnEvent) => boolean, ...list: ReadonlyArray<Action>) =>
+  Effect.gen(function*() {
+    const seen: Array<TurnEvent.TurnEvent> = []
+    let found: (event: TurnEvent.TurnEvent) => void = () => {}
+    const first = new Promise<TurnEvent.TurnEvent>((resolve) => { found = resolve })
+    const fiber = yield* Effect.forkChild(Stream.runForEach(session.runTurn(actions(...list)), (event) =>
+      Effect.sync(() => {
+        seen.push(event)
+        if (predicate(event)) found(event)
+      })))
+    const event = yield* Effect.raceFirst(
+      Effect.promise(() => first),
+      Effect.flatMap(Fiber.join(fiber), () => Effect.die(new Error(`the turn ended: ${JSON.stringify(seen)}`)))
+    )
+    return { fiber, seen, event }
+  })
+
+const isChunk = (event: TurnEvent.TurnEvent) => event.type === "assistant/chunk"
+
+describe("WarmSession", () => {
+  const test = (name: string, effect: Effect.Effect<unknown, unknown, Supervisor.Supervisor | Scope.Scope>) =>
+    it.live(name, () => effect.pipe(Effect.scoped, Effect.provide(supervisor), Effect.asVoid), 60_000)
+
+  test("runs one turn after another in one process", Effect.gen(function*() {
+    const session = yield* open()
+    const first = yield* turn(session, ["pid"])
+    const second = yield* turn(session, ["pid"])
+    assert.deepStrictEqual(kinds(first), ["session/bound", "assistant/chunk", "harness/end"])
+    assert.deepStrictEqual(second, withoutBound(first))
+    assert.deepStrictEqual(yield* session.close, Harness.nothingFound)
+  }))
+
+  test("keeps two prompts that are given at once apart, in order", Effect.gen(function*() {
+    const session = yield* open()
+    const both = yield* Effect.all([turn(session, ["say", "a"], ["sleep", 50], ["say", "b"]), turn(session, ["say", "c"])], {
+      concurrency: "unbounded"
+    })
+    assert.deepStrictEqual(both.map(withoutBound), [[chunk("a"), chunk("b"), end("ab")], [chunk("c"), end("c")]])
+  }))
+
+  test("keeps every object of a line, and a line that is none as a notice with its bytes", Effect.gen(function*() {
+    const session = yield* open()
+    const bytes = Buffer.concat([
+      Buffer.from("{\"text\":\"a\"}{\"text\":\"b\"} {\"text\":\"c\"}\nhello token=abcdefghijkl\n"),
+      Buffer.from([0xe4, 0x0a])
+    ])
+    const events = withoutBound(yield* turn(session, ["raw", bytes.toString("base64")]))
+    const unparsed = (message: string, content: Buffer) =>
+      TurnEvent.make("notice", { kind: "unparsed_line", message, bytes_base64: content.toString("base64") })
+    assert.deepStrictEqual(events, [
+      chunk("a"),
+      chunk("b"),
+      chunk("c"),
+      unparsed("a line of 24 bytes is no JSON object", Buffer.from("hello token=[REDACTED]")),
+      unparsed("a line of 1 bytes is no JSON object", Buffer.from([0xe4])),
+      end("abc")
+    ])
+  }))
+
+  test("gives what came between two turns to the next one, bounded and counted", Effect.gen(function*() {
+    const session = yield* open()
+    // The end of the turn is said by hand, so that frames follow it.
+    yield* turn(session, ["frame", { end: "completed" }], ["flood", 100], ["wait"])
+    const events = yield* Effect.repeat(Effect.sleep(20), { times: 20 }).pipe(Effect.andThen(turn(session, ["say", "x"])))
+    assert.deepStrictEqual(kinds(events).filter((kind) => kind === "notice late_frame").length, WarmSession.maxHeld + 1)
+    assert.deepStrictEqual(
+      events.find((event) => event.type === "notice" && event.data.message.includes("not kept")),
+      TurnEvent.make("notice", { kind: "late_frame", message: "36 more records between the turns were not kept" })
+    )
+    assert.deepStrictEqual(events.slice(-2), [chunk("x"), end("x")])
+  }))
+
+  test("does not run ahead of a slow reader, and drops nothing", Effect.gen(function*() {
+    const session = yield* open()
+    let count = 0
+    let sum = 0
+    yield* Stream.runForEach(session.runTurn(actions(["flood", 20_000])), (event) =>
+      Effect.gen(function*() {
+        if (event.type !== "assistant/chunk") return
+        if (count === 0) yield* Effect.sleep(300)
+        count++
+        sum += Number(event.data.text)
+      }))
+    assert.deepStrictEqual({ count, sum }, { count: 20_000, sum: (19_999 * 20_000) / 2 })
+  }))
+
+  test("fails the turn with the exit code and the redacted end of the errors when the process dies", Effect.gen(function*() {
+    const session = yield* open()
+    const error = yield* Effect.flip(turn(session, ["err", "it broke; api_key=sk-abcdefghijklmnop\n"], ["sleep", 50], ["exit", 7]))
+    assert.deepStrictEqual(error.failure, {
+      code: "HARNESS_FAILED",
+      message: "toy exited with code 7 in the middle of the turn (38 bytes of output): it broke; api_key=[REDACTED]",
+      retryable: false,
+      remedy: "Read the message; it carries the end of the harness's own output.",
+      data: { exit_code: 7, signal: null }
+    })
+  }))
+
+  test("starts the process again, with resume, after it died", Effect.gen(function*() {
+    const launches: Array<Dialect.Launch> = []
+    const session = yield* open({ launches })
+    const first = yield* turn(session, ["say", "a"])
+    yield* Effect.flip(turn(session, ["kill", "SIGKILL"]))
+    const third = yield* turn(session, ["say", "b"])
+    assert.deepStrictEqual(kinds(third), ["notice restarted", "session/bound", "assistant/chunk", "harness/end"])
+    assert.strictEqual(boundId(third), boundId(first))
+    assert.deepStrictEqual(launches, [{ _tag: "Begin" }, { _tag: "Resume", harnessSessionId: boundId(first) }])
+  }))
+
+  test("starts it again when it died between two turns", Effect.gen(function*() {
+    const session = yield* open()
+    yield* turn(session, ["frame", { end: "completed" }], ["exit", 0])
+    let events: ReadonlyArray<TurnEvent.TurnEvent> = []
+    // The prompt may reach a process that is about to exit; then the turn fails and the one after it is the restarted one.
+    for (let tries = 0; tries < 5 && !kinds(events).includes("notice restarted"); tries++) {
+      events = Option.getOrElse(yield* Effect.option(turn(session, ["say", "b"])), () => [])
+    }
+    assert.deepStrictEqual(withoutBound(events).slice(-2), [chunk("b"), end("b")])
+  }))
+
+  test("fails a session that is lost on resume, or goes on without history where that was asked for", Effect.gen(function*() {
+    const lost = yield* Effect.flip(open({ modes: ["lost"], resume: { harnessSessionId: "old", onLost: "fail" } }))
+    assert.deepStrictEqual(lost, HarnessError.sessionLost("toy", "old"))
+    const session = yield* open({ modes: ["lost", undefined], resume: { harnessSessionId: "old", onLost: "fresh" } })
+    const events = yield* turn(session, ["say", "x"])
+    assert.deepStrictEqual(kinds(events), ["notice fresh_session", "session/bound", "assistant/chunk", "harness/end"])
+  }))
+
+  test("fails the turn when a restart finds the session lost", Effect.gen(function*() {
+    const session = yield* open({ modes: [undefined, "lost"] })
+    const id = boundId(yield* turn(session, ["say", "a"]))
+    yield* Effect.flip(turn(session, ["exit", 1]))
+    const error = yield* Effect.flip(turn(session, ["say", "b"]))
+    assert.strictEqual(error.failure.code, "SESSION_LOST")
+    assert.include(error.failure.message, id)
+  }))
+
+  test("refuses a program that is something else, with what it said", Effect.gen(function*() {
+    const error = yield* Effect.flip(open({ modes: ["junk"] }))
+    assert.strictEqual(error.failure.code, "HARNESS_NOT_A_HARNESS")
+    assert.include(error.failure.message, "exited with code 4 before it was ready")
+    assert.include(error.failure.message, "welcome to the wrong program\nusage: toy, token=[REDACTED]")
+  }))
+
+  test("refuses a program that does not answer in time, and leaves nothing of it", Effect.gen(function*() {
+    const error = yield* Effect.flip(open({ modes: ["silent"], handshakeMs: 500 }))
+    assert.strictEqual(error.failure.code, "HARNESS_NOT_A_HARNESS")
+    assert.include(error.failure.message, "did not answer in time")
+  }))
+
+  test("gives what came before the handshake to the first turn", Effect.gen(function*() {
+    const session = yield* open({ modes: ["early"] })
+    assert.deepStrictEqual(kinds(yield* turn(session, ["say", "x"])), [
+      "notice late_frame",
+      "notice unparsed_line",
+      "session/bound",
+      "assistant/chunk",
+      "harness/end"
+    ])
+  }))
+
+  test("asks a running turn to end itself and lets it", Effect.gen(function*() {
+    const session = yield* open()
+    const { fiber, seen } = yield* watch(session, isChunk, ["say", "a"], ["wait"])
+    yield* session.interrupt
+    yield* Fiber.join(fiber)
+    assert.deepStrictEqual(withoutBound(seen), [chunk("a"), end("a", { stop_reason: "aborted" })])
+    assert.deepStrictEqual(withoutBound(yield* turn(session, ["say", "b"])), [chunk("b"), end("b")])
+  }))
+
+  test("sends INT where the program has no way of its own", Effect.gen(function*() {
+    const session = yield* open({ ownInterrupt: false })
+    const { fiber } = yield* watch(session, isChunk, ["say", "a"], ["hang"])
+    yield* session.interrupt
+    const error = yield* Effect.flip(Fiber.join(fiber))
+    assert.deepStrictEqual(error.failure.data, { exit_code: null, signal: "SIGINT" })
+  }))
+
+  test("does nothing when it is interrupted between turns", Effect.gen(function*() {
+    const session = yield* open()
+    yield* session.interrupt
+    assert.deepStrictEqual(withoutBound(yield* turn(session, ["say", "a"])), [chunk("a"), end("a")])
+  }))
+
+  test("kills the process and all that the turn began when the turn's reader goes away", Effect.gen(function*() {
+    const session = yield* open()
+    const first = yield* turn(session, ["pid"])
+    const pid = Number((withoutBound(first)[0] as TurnEvent.Of<"assistant/chunk">).data.text)
+    const { fiber } = yield* watch(session, isChunk, ["spawn", "sleep 300"], ["sleep", 100], ["say", "started"], ["hang"])
+    yield* Fiber.interrupt(fiber)
+    assert.isFalse(isAlive(pid))
+    const next = yield* turn(session, ["say", "b"])
+    assert.deepStrictEqual(kinds(next), ["notice restarted", "session/bound", "assistant/chunk", "harness/end"])
+    const report = yield* session.close
+    assert.deepStrictEqual(report.killed.map(({ command }) => command.replace(/^.*sleep/, "sleep")), report.killed.map(() => "sleep 300"))
+    assert.isAbove(report.killed.length, 0)
+    assert.deepStrictEqual(report.survivors, [])
+  }))
+
+  test("treats a reader that takes only the beginning like one that was interrupted", Effect.gen(function*() {
+    const session = yield* open()
+    yield* session.runTurn(actions(["say", "a"], ["say", "b"], ["hang"])).pipe(Stream.take(2), Stream.runDrain)
+    assert.deepStrictEqual(kinds(yield* turn(session, ["say", "b"])), ["notice restarted", "session/bound", "assistant/chunk", "harness/end"])
+  }))
+
+  test("ends what a turn left behind, and tells", Effect.gen(function*() {
+    const session = yield* open()
+    const events = yield* turn(session, ["spawn", "sleep 300"], ["sleep", 200])
+    assert.deepStrictEqual(kinds(events), ["session/bound", "notice killed_leftovers", "harness/end"])
+    const report = yield* session.close
+    assert.deepStrictEqual(report.survivors, [])
+    assert.isAbove(report.killed.length, 0)
+  }))
+
+  test("leaves declared tasks alone, waits for them, and lists those that closing ended", Effect.gen(function*() {
+    const session = yield* open()
+    const events = yield* turn(session, ["spawn", "sleep 300"], ["tasks", ["t1"]], ["sleep", 100])
+    assert.deepStrictEqual(kinds(events), ["session/bound", "harness/end"])
+    const waiting = yield* Effect.forkChild(session.backgroundDone)
+    yield* turn(session, ["say", "x"])
+    assert.isUndefined(waiting.pollUnsafe())
+    const report = yield* session.close
+    yield* Fiber.join(waiting)
+    assert.deepStrictEqual(report.backgroundKilled, [{ id: "t1" }])
+  }))
+
+  test("completes backgroundDone when the harness says that its tasks are done", Effect.gen(function*() {
+    const session = yield* open()
+    yield* session.backgroundDone
+    yield* turn(session, ["tasks", ["t1"]])
+    const waiting = yield* Effect.forkChild(session.backgroundDone)
+    yield* turn(session, ["tasks", []])
+    yield* Fiber.join(waiting)
+    assert.deepStrictEqual((yield* session.close).backgroundKilled, [])
+  }))
+
+  test("puts permission requests to the decider and tells the harness", Effect.gen(function*() {
+    const session = yield* open()
+    const events = withoutBound(yield* turn(session, ["ask", "q1", "rm"]))
+    assert.deepStrictEqual(events, [
+      TurnEvent.make("permission/request", { request_id: "q1", tool_name: "rm" }),
+      TurnEvent.make("permission/decision", {
+        request_id: "q1",
+        decision: "deny",
+        by: "deny",
+        reason: "rm was not allowed and nobody is there to ask"
+      }),
+      chunk("answer q1 deny"),
+      end("answer q1 deny")
+    ])
+  }))
+
+  test("answers open permission requests with cancelled when the turn is interrupted", Effect.gen(function*() {
+    const session = yield* open({ permission: { name: "slow", decide: () => Effect.never } })
+    const { fiber, seen } = yield* watch(session, (event) => event.type === "permission/request", ["ask", "q1", "rm"])
+    yield* session.interrupt
+    yield* Fiber.join(fiber)
+    assert.deepStrictEqual(kinds(withoutBound(seen)).slice(0, 2), ["permission/request", "permission/decision"])
+    assert.deepStrictEqual(
+      seen.find((event) => event.type === "permission/decision"),
+      TurnEvent.make("permission/decision", {
+        request_id: "q1",
+        decision: "cancelled",
+        by: "slow",
+        reason: "the turn ended before anyone answered"
+      })
+    )
+  }))
+
+  test("counts a decider that breaks as a denial", Effect.gen(function*() {
+    const session = yield* open({ permission: { name: "broken", decide: () => Effect.die(new Error("no hands")) } })
+    const events = withoutBound(yield* turn(session, ["ask", "q1", "rm"]))
+    assert.deepStrictEqual(events.slice(-2), [chunk("answer q1 deny"), end("answer q1 deny")])
+  }))
+
+  test("fails a turn that the harness reports as failed, and stays usable", Effect.gen(function*() {
+    const session = yield* open()
+    const error = yield* Effect.flip(turn(session, ["fail", "the model is down"]))
+    assert.strictEqual(error.reason._tag, "Reported")
+    assert.deepStrictEqual(kinds(yield* turn(session, ["say", "b"])), ["assistant/chunk", "harness/end"])
+  }))
+
+  test("kills the process before it fails a turn that broke a limit", Effect.gen(function*() {
+    const session = yield* open()
+    const pid = Number((withoutBound(yield* turn(session, ["pid"]))[0] as TurnEvent.Of<"assistant/chunk">).data.text)
+    const error = yield* Effect.flip(turn(session, ["frame", { violation: "it ran rm" }], ["hang"]))
+    assert.strictEqual(error.failure.code, "POLICY_VIOLATION")
+    assert.isFalse(isAlive(pid))
+  }))
+
+  test("fails a turn whose process no longer reads", Effect.gen(function*() {
+    const session = yield* open()
+    yield* turn(session, ["stop-reading"])
+    const error = yield* Effect.flip(turn(session, ["say", "b"]))
+    assert.include(error.message, "does not read its input")
+    assert.strictEqual(error.failure.code, "HARNESS_IO")
+  }))
+
+  test("waits for the exit of a program that ends after each turn, and tells its code", Effect.gen(function*() {
+    const session = yield* open({ oneTurnPerProcess: true })
+    const first = withoutBound(yield* turn(session, ["say", "a"]))
+    assert.deepStrictEqual(first, [chunk("a"), end("a", { exit_code: 0 })])
+    const second = withoutBound(yield* turn(session, ["frame", { end: "completed" }], ["exit", 3]))
+    assert.deepStrictEqual(second, [end("", { exit_code: 3 })])
+  }))
+
+  test("fails a running turn when the session is closed under it, and every later one", Effect.gen(function*() {
+    const session = yield* open()
+    const { fiber } = yield* watch(session, isChunk, ["say", "a"], ["hang"])
+    yield* session.close
+    assert.include((yield* Effect.flip(Fiber.join(fiber))).message, "closed while the turn ran")
+    assert.include((yield* Effect.flip(turn(session, ["say", "b"]))).message, "the session is closed")
+  }))
+
+  test("is closed by the scope that opened it", Effect.gen(function*() {
+    const scope = yield* Scope.make()
+    const session = yield* open().pipe(Effect.provideService(Scope.Scope, scope))
+    const pid = Number((withoutBound(yield* turn(session, ["pid"]))[0] as TurnEvent.Of<"assistant/chunk">).data.text)
+    yield* Scope.close(scope, Exit.void)
+    assert.isFalse(isAlive(pid))
+    assert.deepStrictEqual(yield* session.close, Harness.nothingFound)
+  }))
+
+  test("ends a process that ignores the end of its input", Effect.gen(function*() {
+    const session = yield* open({ modes: ["stubborn"] })
+    const pid = Number((withoutBound(yield* turn(session, ["pid"]))[0] as TurnEvent.Of<"assistant/chunk">).data.text)
+    yield* session.close
+    assert.isFalse(isAlive(pid))
+  }))
+})
+
