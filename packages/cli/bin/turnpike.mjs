@@ -10,9 +10,8 @@
 import fs from "fs"
 import url from "url"
 
-var required = [22, 19]
 var found = process.versions.node.split(".").map(Number)
-if (process.versions.deno === undefined && (found[0] < required[0] || (found[0] === required[0] && found[1] < required[1]))) {
+if (process.versions.deno === undefined && (found[0] < 22 || (found[0] === 22 && found[1] < 19))) {
   console.error(
     "turnpike: Node " + process.versions.node + " (" + process.execPath + ") is too old: need >= 22.19. "
       + "Install a newer Node, or run it from a clone with `npm start`, which brings one."
@@ -20,35 +19,34 @@ if (process.versions.deno === undefined && (found[0] < required[0] || (found[0] 
   process.exit(1)
 }
 
-var here = function(path) {
-  return new URL(path, import.meta.url)
-}
-var bundle = here("../dist/bundle/bin.js")
-var source = here("../src/bin.ts")
-var isClone = fs.existsSync(here("../../../pnpm-workspace.yaml"))
+var cli = url.fileURLToPath(new URL("..", import.meta.url))
+var bundle = cli + "dist/bundle/bin.js"
+var isClone = fs.existsSync(cli + "../../pnpm-workspace.yaml")
 
-var newestSource = function() {
-  var newest = 0
-  fs.readdirSync(here("../../")).forEach(function(name) {
-    var directory = here("../../" + name + "/src")
-    if (!fs.existsSync(directory)) return
-    fs.readdirSync(directory, { recursive: true }).forEach(function(file) {
-      newest = Math.max(newest, fs.statSync(url.fileURLToPath(directory) + "/" + file).mtimeMs)
-    })
+var isNewer = function(directory, time) {
+  return fs.readdirSync(directory, { withFileTypes: true }).some(function(entry) {
+    var file = directory + "/" + entry.name
+    return entry.isDirectory() ? isNewer(file, time) : fs.statSync(file).mtimeMs > time
   })
-  return newest
 }
 
-var bundleTime = fs.existsSync(bundle) ? fs.statSync(bundle).mtimeMs : -1
-if (bundleTime >= 0 && (!isClone || bundleTime >= newestSource())) {
-  import(bundle.href)
-} else if (isClone && fs.existsSync(source)) {
+var isCurrent = function(time) {
+  return !fs.readdirSync(cli + "..").some(function(name) {
+    var sources = cli + "../" + name + "/src"
+    return fs.existsSync(sources) && isNewer(sources, time)
+  })
+}
+
+var built = fs.statSync(bundle, { throwIfNoEntry: false })
+if (built !== undefined && (!isClone || isCurrent(built.mtimeMs))) {
+  import(url.pathToFileURL(bundle).href)
+} else if (isClone) {
   import("./sources.mjs").then(function(sources) {
-    return sources.run(source)
+    return sources.run(new URL("../src/bin.ts", import.meta.url))
   })
 } else {
   console.error(
-    "turnpike: this installation has no " + url.fileURLToPath(bundle) + "; it is incomplete. "
+    "turnpike: this installation has no " + bundle + "; it is incomplete. "
       + "Install @turnpike/cli again, or run `npm run build` in a clone."
   )
   process.exit(1)
