@@ -201,6 +201,8 @@ if (installed.code === 0) {
     say(name)
     const started = Date.now()
     add(name, await part(), started)
+    // Figures for people; they pass or fail nothing.
+    if (name === "packages") await run("node", ["scripts/measure-start.mjs"], { limitMinutes: 2 })
   }
 }
 finish()
