@@ -69,11 +69,14 @@ const hold = (state: State, rest: Uint8Array): State => {
   return { ...state, parts: { bytes: head, earlier: undefined }, heldBytes: head.length, lineBytes }
 }
 
-/** Merges parts of similar size, so that a line written byte by byte is held in few parts. */
+/** From this size on a part is left as it is: the parts of the longest line are few enough. */
+const largePartBytes = 64 * 1024
+
+/** Merges small parts of similar size, so that a line written byte by byte is held in few parts. */
 const prepend = (parts: Parts | undefined, bytes: Uint8Array): Parts => {
   let latest = bytes
   let earlier = parts
-  while (earlier !== undefined && earlier.bytes.length <= latest.length) {
+  while (earlier !== undefined && earlier.bytes.length <= latest.length && latest.length < largePartBytes) {
     const merged = new Uint8Array(earlier.bytes.length + latest.length)
     merged.set(earlier.bytes, 0)
     merged.set(latest, earlier.bytes.length)

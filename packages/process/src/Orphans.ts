@@ -74,9 +74,22 @@ const find = (
     verdicts.set(key, verdict)
     return verdict
   }
-  return rows.filter((row) => {
-    if (row.zombie || protectedPids.has(row.pid)) return false
+  const orphans = new Map<number, ProcessTable.Row>()
+  const untagged: Array<ProcessTable.Row> = []
+  for (const row of rows) {
+    if (row.zombie || protectedPids.has(row.pid)) continue
     const owners = [...OwnerTag.inEnvironment(table.environment(row.pid), prefix).values()]
-    return owners.length > 0 && owners.every(isDead)
-  })
+    if (owners.length === 0) untagged.push(row)
+    else if (owners.every(isDead)) orphans.set(row.pid, row)
+  }
+  // A child of an orphan that cleared its environment is one, too.
+  for (let grown = true; grown;) {
+    grown = false
+    for (const row of untagged) {
+      if (orphans.has(row.pid) || !orphans.has(row.parentPid)) continue
+      orphans.set(row.pid, row)
+      grown = true
+    }
+  }
+  return [...orphans.values()]
 }

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Strategy } from "../../src/Containment.ts"
 import * as Supervisor from "../../src/Supervisor.ts"
-import { heavyScenarios, type Scenario, scenarios, type Stage } from "./scenarios.ts"
+import { heavyScenarios, preparedScenarios, type Scenario, scenarios, type Stage } from "./scenarios.ts"
 import * as Specimens from "./specimens.ts"
 
 export interface Order {
@@ -19,6 +19,8 @@ export interface Order {
   readonly names: ReadonlyArray<string>
   readonly concurrency: number
   readonly directory: string
+  /** Else `TESTOWNER_`. */
+  readonly tagPrefix?: string
 }
 
 const order = JSON.parse(process.argv[2]!) as Order
@@ -32,7 +34,7 @@ const program = Effect.gen(function*() {
   const supervisor = yield* Supervisor.make({
     containment: order.strategy,
     tini: order.tini,
-    tagPrefix: "TESTOWNER_",
+    tagPrefix: order.tagPrefix ?? "TESTOWNER_",
     reapOrphans: false,
     environment: { ...process.env, ...inherited }
   })
@@ -45,7 +47,7 @@ const program = Effect.gen(function*() {
     return yield* Effect.never
   }
 
-  const all: Record<string, Scenario> = { ...scenarios, ...heavyScenarios }
+  const all: Record<string, Scenario> = { ...scenarios, ...heavyScenarios, ...preparedScenarios }
   yield* Effect.forEach(order.names, (name) =>
     Effect.gen(function*() {
       const directory = Specimens.makeDirectory("scenario", order.directory)

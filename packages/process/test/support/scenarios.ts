@@ -411,11 +411,11 @@ export const heavyScenarios = {
   }),
 
   "a line of 200 MB": Effect.fnUntraced(function*(stage: Stage) {
-    const child = yield* stage.shell("echo before; head -c 200000000 /dev/zero | tr '\\0' x; echo; echo after")
+    const child = yield* stage.shell("echo before; head -c 200000000 /dev/zero | tr '\\0' x; echo; echo after", { maxLineBytes: 8 * 1024 * 1024 })
     const { answer, mebibytes } = yield* growth(Stream.runCollect(child.lines))
     return {
       lines: answer.map((one) => one._tag === "Oversize" ? [one._tag, one.bytesTotal, one.head.length] : [one._tag, text(one)]),
-      memoryBounded: mebibytes < 160 || `grew by ${mebibytes} MiB`,
+      memoryBounded: mebibytes < 128 || `grew by ${mebibytes} MiB`,
       exit: yield* child.exit
     }
   }),
@@ -434,6 +434,22 @@ export const heavyScenarios = {
     for (let round = 0; round < 200; round++) yield* once
     yield* eventually(() => descriptors() <= before, 5000)
     return { leaked: Math.max(0, descriptors() - before), alive: Specimens.alive(stage.directory) }
+  })
+} satisfies Record<string, Scenario>
+
+/** Those that need something to be put into the stage's directory first. */
+export const preparedScenarios = {
+  "a descendant that became another user": Effect.fnUntraced(function*(stage: Stage) {
+    Specimens.touch(stage.directory, ["foreign", "own"])
+    // `as-root` is a set-uid setpriv: what sudo does, without a password.
+    const child = yield* stage.shell(
+      `"$SPECIMEN_DIRECTORY/../as-root" --reuid=0 --regid=0 --clear-groups tail -f "$SPECIMEN_DIRECTORY/foreign" &
+       ${quietTail("own")} while :; do sleep 0.05; done`,
+      fast
+    )
+    yield* started(stage, ["foreign", "own"])
+    const report = yield* child.close
+    return { killed: Specimens.names(stage.directory, report.killed), survivors: Specimens.names(stage.directory, report.survivors) }
   })
 } satisfies Record<string, Scenario>
 

@@ -118,8 +118,14 @@ export const startDriver = (stage: Stage, order: Omit<Order, "strategy" | "tini"
 export type Outcome = { readonly facts: unknown } | { readonly failure: string }
 
 /** Runs scenarios on a stage; answers what each said, by its name, and what was left alive at the end. */
-export const perform = async (stage: Stage, names: ReadonlyArray<string>, concurrency: number) => {
+export const perform = async (
+  stage: Stage,
+  names: ReadonlyArray<string>,
+  concurrency: number,
+  prepare: (directory: string) => void = () => {}
+) => {
   const directory = Specimens.makeDirectory("stage")
+  prepare(directory)
   const child = startDriver(stage, { mode: "scenarios", names, concurrency, directory })
   let output = ""
   let errors = ""
