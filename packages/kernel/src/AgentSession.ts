@@ -3,7 +3,7 @@
  *
  * This is the port down: whoever drives turns sees nothing else of a harness.
  */
-import { Scalars, TurnEvent } from "@turnpike/contract"
+import { Failure, type Scalars, type TurnEvent } from "@turnpike/contract"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { Prompt } from "./Prompt.ts"
@@ -31,11 +31,12 @@ export interface AgentSession {
   readonly interrupt: Effect.Effect<void>
 }
 
-const afterEnd = (type: string) => TurnError.noTerminal(`the harness sent ${type} after the end of its turn`)
+const afterEnd = (type: string) =>
+  TurnError.reported(Failure.make("HARNESS_PROTOCOL", `the harness sent ${type} after the end of its turn`))
 
 /**
  * Holds a turn's stream to the one-ending rule: an event after `harness/end`
- * and an end without one are failures.
+ * fails with `HARNESS_PROTOCOL`, an end without one with `NO_TERMINAL`.
  */
 export const oneEnding = (
   stream: Stream.Stream<TurnEvent.TurnEvent, TurnError.TurnError>

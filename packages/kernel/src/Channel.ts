@@ -3,7 +3,7 @@
  *
  * This is the port up. A value known only as `Channel` can be driven.
  */
-import { TurnEvent } from "@turnpike/contract"
+import type { TurnEvent } from "@turnpike/contract"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as ChannelError from "./ChannelError.ts"
@@ -34,14 +34,26 @@ export interface Channel {
   readonly publishOutput: (output: TurnOutput.TurnOutput) => Effect.Effect<void, ChannelError.ChannelError>
   /** For channels that show a turn while it runs. */
   readonly publishEvent?: (event: TurnEvent.TurnEvent) => Effect.Effect<void, ChannelError.ChannelError>
-  /** Completes when there may be something to do. Without it an idle channel is asked again after a short wait. */
+  /**
+   * Completes when there may be something to do, also where that came about since
+   * the last answer. Without it an idle channel is asked again after a short wait.
+   */
   readonly wake?: Effect.Effect<void>
 }
 
-/** Makes a channel that echoes nothing unless told how. */
+/** Makes a channel that keeps outputs to itself unless told how to publish them. The given object is read at each use. */
 export const make = (
   channel: Omit<Channel, "id" | "publishOutput"> & {
     readonly id: string
     readonly publishOutput?: Channel["publishOutput"]
   }
-): Channel => ({ publishOutput: () => Effect.void, ...channel, id: ChannelId.make(channel.id) })
+): Channel => ({
+  id: ChannelId.make(channel.id),
+  // Delegation instead of a copy: what is given may be an instance whose methods need their `this`.
+  nextPrompt: Effect.suspend(() => channel.nextPrompt),
+  publishOutput: (output) => channel.publishOutput?.(output) ?? Effect.void,
+  ...(channel.publishEvent === undefined
+    ? {}
+    : { publishEvent: (event: TurnEvent.TurnEvent) => channel.publishEvent?.(event) ?? Effect.void }),
+  ...(channel.wake === undefined ? {} : { wake: Effect.suspend(() => channel.wake ?? Effect.void) })
+})

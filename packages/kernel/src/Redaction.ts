@@ -4,6 +4,7 @@
  * The order matters: cutting first can leave half of a secret that no pattern
  * recognises.
  */
+import type * as Schema from "effect/Schema"
 
 /** Returns the text without its credentials. Applying it twice changes nothing more. */
 export type Redactor = (text: string) => string
@@ -15,48 +16,116 @@ interface Pattern {
   readonly replacement: string
 }
 
+const keyword =
+  "(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|private[_-]?key|secret(?:[_-]?(?:access[_-]?)?key)?|auth[_-]?token|oauth[_-]?token|access[_-]?token|refresh[_-]?token|token|password|passwd|passphrase|pwd|credentials?|authorization|x-api-key)"
+
+/** A value that is already taken out, whole: what follows the mark is where a value ends anyway. */
+const done = "(?:(?:bearer|basic|token)\\s+)?\\[REDACTED\\](?=[\\s\"'\\\\,;}]|$)"
+
 /**
- * Rather too much than too little. Known gaps: a bare JSON Web Token without a
- * word before it is recognised only by its `eyJ` beginning; a value after a
- * keyword stops at white space or a quote.
+ * Rather too much than too little. Known gaps: a bare JSON Web Token is
+ * recognised only by its `eyJ` beginning; an unquoted value after a keyword
+ * stops at white space, a comma or a semicolon.
+ *
+ * Every expression is linear in the length of the text: no two neighbouring
+ * repetitions can share characters, and a match can begin only where the
+ * character before it does not belong to it.
  */
 const patterns: ReadonlyArray<Pattern> = [
   {
-    expression: /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
+    expression:
+      /-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g,
     replacement: mark
   },
   { expression: /\bsgnl:\/\/linkdevice\?\S+/g, replacement: mark },
   {
-    expression:
-      /((?:api[_-]?key|access[_-]?key|secret(?:[_-]?(?:access[_-]?)?key)?|auth[_-]?token|oauth[_-]?token|access[_-]?token|refresh[_-]?token|token|password|passwd|pwd|credentials?|authorization|x-api-key)["']?\s*[:=]\s*["']?)((?:(?:bearer|basic|token)\s+)?)(?!\[REDACTED\])[^\s"',;}]+/gi,
+    expression: /(\b(?:set-)?cookie\\{0,8}["']?\s*:\s*\\{0,8}["']?)(?!\[REDACTED\](?:["'\\\r\n]|$))[^\s"'\\][^\r\n"'\\]*/gi,
+    replacement: `$1${mark}`
+  },
+  {
+    // A quoted value reaches to its closing quote.
+    expression: new RegExp(`(${keyword}["']?\\s*[:=]\\s*(["']))(?!${done})(?:(?!\\2)[^\\n\\\\]|\\\\[^\\n])+`, "gi"),
+    replacement: `$1${mark}`
+  },
+  {
+    // The same with escaped quotes, as in JSON within JSON.
+    expression: new RegExp(
+      `(${keyword}(?:\\\\{1,8}["'])?\\s*[:=]\\s*\\\\{1,8}(["']))(?!${done})(?:(?!\\\\{1,8}\\2)[^\\n])+`,
+      "gi"
+    ),
+    replacement: `$1${mark}`
+  },
+  {
+    expression: new RegExp(
+      `(${keyword}\\\\*["']?\\s*[:=]\\s*)(?!${done})((?:(?:bearer|basic|token)\\s+)?)(?!${done})[^\\s"'\\\\,;}]+`,
+      "gi"
+    ),
     replacement: `$1$2${mark}`
   },
-  { expression: /\bgh[pousr]_[A-Za-z0-9]{16,}/g, replacement: mark },
-  { expression: /\bgithub_pat_[A-Za-z0-9_]{16,}/g, replacement: mark },
-  { expression: /\bsk-[A-Za-z0-9_-]{8,}/g, replacement: mark },
-  { expression: /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g, replacement: mark },
-  { expression: /\bAIza[A-Za-z0-9_-]{30,}/g, replacement: mark },
-  { expression: /\bxox[abposr]-[A-Za-z0-9-]{8,}/g, replacement: mark },
-  { expression: /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+/g, replacement: mark },
-  { expression: /\b([a-z][a-z0-9+.-]*:\/\/[^\s/:@]+:)(?!\[REDACTED\])[^\s/@]+(@)/gi, replacement: `$1${mark}$2` },
-  { expression: /\b(bearer\s+)(?!\[REDACTED\])[A-Za-z0-9._~+/=-]{12,}/gi, replacement: `$1${mark}` }
+  { expression: new RegExp(`(--${keyword}\\s+)(?!${done})(?!-)[^\\s"'\\\\,;}]+`, "gi"), replacement: `$1${mark}` },
+  { expression: /(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9]{16,}/g, replacement: mark },
+  { expression: /(?<![A-Za-z0-9])github_pat_[A-Za-z0-9_]{16,}/g, replacement: mark },
+  { expression: /(?<![A-Za-z0-9])(?:sk-|[sr]k_(?:live|test)_)[A-Za-z0-9_-]{8,}/g, replacement: mark },
+  { expression: /(?<![A-Za-z0-9])(?:glpat-|hf_|gsk_|xai-|pplx-|npm_|ya29\.)[A-Za-z0-9_-]{16,}/g, replacement: mark },
+  { expression: /(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])/g, replacement: mark },
+  { expression: /(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{30,}/g, replacement: mark },
+  { expression: /(?<![A-Za-z0-9])xox[abposr]-[A-Za-z0-9-]{8,}/g, replacement: mark },
+  { expression: /(?<![A-Za-z0-9])xapp-[A-Za-z0-9-]{8,}/g, replacement: mark },
+  {
+    expression: /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+/g,
+    replacement: mark
+  },
+  {
+    expression: /(?<![a-z0-9])([a-z][a-z0-9+.-]{0,20}:\/\/[^\s/:@"'\\]*:)(?!\[REDACTED\]@)[^\s/@"'\\]+(@)/gi,
+    replacement: `$1${mark}$2`
+  },
+  { expression: /\b(bearer\s+)[A-Za-z0-9._~+/=-]{12,}/gi, replacement: `$1${mark}` }
 ]
 
 /** Recognises the usual shapes of credentials. */
 export const shapes: Redactor = (text) =>
   patterns.reduce((result, { expression, replacement }) => result.replace(expression, replacement), text)
 
-/** Removes the given values wherever they stand, then the usual shapes. Values under 6 characters are left alone. */
-export const withSecrets = (secrets: ReadonlyArray<string>): Redactor => {
-  const known = secrets.filter((secret) => secret.length >= 6).sort((a, b) => b.length - a.length)
-  return (text) => shapes(known.reduce((result, secret) => result.replaceAll(secret, mark), text))
+/** Shorter values are left alone: they would be found everywhere. */
+const minSecretLength = 6
+
+/**
+ * Removes the given values wherever they stand, as they are and as JSON writes
+ * them. Values under 6 characters are left alone.
+ */
+export const values = (secrets: ReadonlyArray<string>): Redactor => {
+  const written = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
+  const known = [...new Set(written)]
+    // A part of the mark itself would be found in every mark.
+    .filter((secret) => secret.length >= minSecretLength && !mark.includes(secret))
+    .sort((a, b) => b.length - a.length)
+  return (text) => known.reduce((result, secret) => result.replaceAll(secret, mark), text)
 }
 
-const secretName = /(?:key|token|secret|password|passwd|credential|auth)/i
+/** Removes the given values wherever they stand, then the usual shapes. */
+export const withSecrets = (secrets: ReadonlyArray<string>): Redactor => {
+  const known = values(secrets)
+  return (text) => shapes(known(text))
+}
+
+/** Redacts every string of a JSON value; names of fields stay. */
+export const json = (value: Schema.Json, redact: Redactor): Schema.Json => {
+  if (typeof value === "string") return redact(value)
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map((item: Schema.Json) => json(item, redact))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, json(item as Schema.Json, redact)]))
+}
+
+const secretName = /(?:key|token|secret|password|passwd|passphrase|credential|auth)/i
+
+/** Names that hold one of those words and yet hold no secret: where something is, or how much of it. */
+const plainName = /(?:_SOCK|_FILE|_PATH|_DIR|_TOKENS|XAUTHORITY)$/i
 
 /** The values of an environment that are likely credentials, by their names. */
 export const secretsOf = (env: Readonly<Record<string, string>>): ReadonlyArray<string> =>
-  Object.entries(env).flatMap(([name, value]) => (secretName.test(name) && value !== "" ? [value] : []))
+  Object.entries(env).flatMap(([name, value]) =>
+    secretName.test(name) && !plainName.test(name) && value !== "" ? [value] : []
+  )
 
 /** Bytes of one character in UTF-8; a lone surrogate is written as U+FFFD. */
 const utf8Bytes = (codePoint: number): number =>
@@ -79,10 +148,19 @@ export const tail = (text: string, maxBytes: number): string => {
     const pair = low >= 0xdc00 && low <= 0xdfff && high >= 0xd800 && high <= 0xdbff
     const width = pair ? 2 : 1
     bytes += pair ? 4 : utf8Bytes(low)
-    if (bytes > maxBytes) break
+    // Also where the bound is not a number.
+    if (!(bytes <= maxBytes)) break
     start -= width
   }
   return text.slice(start)
+}
+
+/** The first characters of the text, at most so many UTF-16 units; no code point is split. */
+export const head = (text: string, maxUnits: number): string => {
+  if (text.length <= maxUnits) return text
+  const end = Math.max(0, Math.floor(maxUnits))
+  const last = text.charCodeAt(end - 1)
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? end - 1 : end)
 }
 
 /** The bound of an output's tail in an error: 2048 bytes. */

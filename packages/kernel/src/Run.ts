@@ -5,14 +5,7 @@
  * the run ends in one place: one verdict, the session closed once, one
  * `session_end`, one result. An interrupted caller goes through there too.
  */
-import {
-  type AgentRunResult,
-  Failure,
-  type Scalars,
-  type TurnEvent,
-  Usage,
-  Verdict
-} from "@turnpike/contract"
+import { type AgentRunResult, Failure, type Scalars, TurnEvent, Usage, Verdict } from "@turnpike/contract"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
@@ -24,7 +17,10 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as AgentSession from "./AgentSession.ts"
 import type * as Cancel from "./Cancel.ts"
+import type * as ChannelError from "./ChannelError.ts"
 import * as Harness from "./Harness.ts"
+import * as EventText from "./internal/eventText.ts"
+import * as TurnShape from "./internal/turnShape.ts"
 import * as Judge from "./Judge.ts"
 import * as Prompt from "./Prompt.ts"
 import * as RunEvidence from "./RunEvidence.ts"
@@ -39,7 +35,10 @@ export interface ExecuteOptions {
   readonly cancel: Cancel.CancelToken
   /** Whether the result is the stream's last event or delivered by the caller. */
   readonly deliver: "stream" | "caller"
-  /** How long a turn that was asked to end may take before it is cut off. */
+  /**
+   * How long a turn that was asked to end may take before it is cut off, and
+   * after a hard request how long a reader may take for one event.
+   */
   readonly grace: Duration.Input
   /** An open session to use and to leave open. Absent: the run opens one and closes it. */
   readonly keep?: Harness.HarnessSession
@@ -52,37 +51,55 @@ interface Failing {
   readonly failure: Failure.Failure
 }
 
-/** The failure of a step; a defect is a bug of ours and says so. */
+/** The failure of a step; a defect is a bug of ours or of the harness's adapter, and says so. */
 const failureOf = (cause: Cause.Cause<Failing>): Failure.Failure =>
   Option.getOrElse(
     Option.map(Cause.findErrorOption(cause), (error) => error.failure),
-    () => Failure.make("INTERNAL", `a bug ended the run: ${Cause.pretty(cause)}`)
+    () =>
+      Failure.make(
+        "INTERNAL",
+        Cause.hasInterruptsOnly(cause) ? "a part of the run ended itself" : `a bug ended the run: ${Cause.pretty(cause)}`
+      )
   )
 
 /**
  * Runs a prepared task. It does not fail: what goes wrong is in the result.
  * When the caller is interrupted the run is cut off and told to its end, and
- * then the interruption goes on.
+ * then the interruption goes on. A sink that fails at `session_end` or later
+ * changes nothing any more; its owner knows.
  */
 export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Effect<AgentRunResult.AgentRunResult> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function*() {
       const { harness, lease, options: sessionOptions, spec } = prepared
       const { cancel } = options
+      const { redact } = sessionOptions
       const started = yield* Clock.currentTimeMillis
       const known = Option.getOrUndefined(lease.binding)
       const turn = (known?.turns ?? 0) + 1
       const prompt = Prompt.fromText(spec.task)
       const scope = yield* Scope.make()
       const log = RunLog.make()
-      const evidence = RunEvidence.make(sessionOptions.redact)
+      const evidence = RunEvidence.make(redact)
+      const shape = TurnShape.make(RunStream.phaseIds)
+      const cleaned = EventText.make(sessionOptions)
+      const problems: Array<string> = []
       let bound: TurnEvent.Of<"session/bound">["data"] | undefined
+      let harnessSessionId = known?.harness_session_id
       let persisted = known?.persisted ?? false
       let began = false
       let callerInterrupted = false
+      let lostChannel: ChannelError.ChannelError | undefined
 
-      const stop = (request: Cancel.Request) =>
-        Effect.andThen(Effect.sync(evidence.stopAsked), cancel.request(request))
+      /** Whether somebody asked for the end. What is remembered from then on is no cause. */
+      const isStopped = Effect.map(cancel.requests, (requests) => {
+        if (requests.length > 0) evidence.stopAsked()
+        return evidence.isStopAsked()
+      })
+      const fail = (failure: Failure.Failure) => Effect.map(isStopped, () => evidence.fail(failure))
+      const trouble = (what: string, cause: Cause.Cause<Failing>) => {
+        problems.push(redact(`${what}: ${failureOf(cause).message}`))
+      }
 
       const stream = RunStream.make({
         runId: options.runId,
@@ -95,12 +112,18 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
           capabilities: harness.capabilities,
           turn
         },
-        lost: () => stop({ cause: "channel_lost", mode: "hard" })
+        lost: (error) =>
+          Effect.suspend(() => {
+            lostChannel = error
+            return cancel.request({ cause: "channel_lost", mode: "hard" })
+          }),
+        // A reader that takes nothing must not keep a run alive that is to be cut off.
+        patience: Effect.andThen(cancel.hard, Effect.sleep(options.grace))
       })
 
-      const save = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const harnessSessionId = bound?.harness_session_id ?? known?.harness_session_id
-        return lease.save({
+      /** Writes what is to be remembered of the session. Where that fails the run has failed. */
+      const save: Effect.Effect<void, Failing> = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        lease.save({
           session_id: sessionOptions.sessionId,
           harness: harness.name,
           ...(harnessSessionId === undefined ? {} : { harness_session_id: harnessSessionId }),
@@ -109,21 +132,20 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
           turns: began ? turn : turn - 1,
           created_at: known?.created_at ?? now,
           updated_at: now
-        })
-      }).pipe(Effect.catch((error) => Effect.sync(() => evidence.fail(error.failure))))
+        }))
+      const saveOrFail = Effect.catchCause(save, (cause) => fail(failureOf(cause)))
 
-      /** Runs a step unless the run is to end; an interruption of the caller is a hard request. */
+      /**
+       * Runs a step unless the run is to end; an interruption of the caller is a
+       * hard request. The step's own interruption is its failure.
+       */
       const unless = <A, E>(request: Effect.Effect<Cancel.Request>, step: Effect.Effect<A, E>): Effect.Effect<A | Stopped, E> =>
         Effect.gen(function*() {
-          const exit = yield* Effect.exit(
-            restore(Effect.raceFirst(step, Effect.as(request, Stopped as Stopped)))
-          )
-          if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) {
-            callerInterrupted = true
-            yield* stop({ cause: "disposed", mode: "hard" })
-            return Stopped
-          }
-          return yield* exit
+          const exit = yield* Effect.exit(restore(Effect.raceFirst(Effect.exit(step), Effect.as(request, Stopped as Stopped))))
+          if (Exit.isSuccess(exit)) return exit.value === Stopped ? Stopped : yield* exit.value
+          callerInterrupted = true
+          yield* cancel.request({ cause: "disposed", mode: "hard" })
+          return Stopped
         })
 
       /** Brackets a step by its phase's two events. A failure is remembered and told; it goes no further. */
@@ -131,124 +153,166 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
         Effect.gen(function*() {
           yield* stream.phaseStart(name)
           const exit = yield* Effect.exit(step)
-          if (Exit.isFailure(exit)) evidence.fail(failureOf(exit.cause))
+          if (Exit.isFailure(exit)) yield* fail(failureOf(exit.cause))
           const problem = Exit.isFailure(exit) ? evidence.failure()?.message : exit.value === Stopped ? "stopped" : undefined
           yield* stream.phaseEnd(name, problem)
           return Exit.isFailure(exit) ? Stopped : exit.value
         })
 
+      /** Remembers, logs and tells one event of the turn, in this order. */
+      const tell = (event: TurnEvent.TurnEvent): Effect.Effect<void> =>
+        Effect.suspend(() => {
+          evidence.see(event)
+          return Effect.andThen(log.append(event), stream.turnEvent(event))
+        })
+
       const observe = (event: TurnEvent.TurnEvent): Effect.Effect<void> =>
         Effect.gen(function*() {
-          evidence.see(event)
-          const rebound = event.type === "session/bound" && event.data.harness_session_id !== bound?.harness_session_id
-          if (event.type === "session/bound") bound = event.data
+          const before = { harnessSessionId, persisted }
+          if (event.type === "session/bound") {
+            bound = event.data
+            // Under another id nothing is known to be written.
+            if (harnessSessionId !== event.data.harness_session_id) persisted = false
+            harnessSessionId = event.data.harness_session_id
+          }
           // A harness that has answered has written its session; before that a resumption may find nothing.
-          const written = !persisted && bound !== undefined &&
-            (event.type === "assistant/message" || event.type === "harness/end")
-          persisted ||= written
-          if (rebound || written) yield* save
-          yield* log.append(event)
-          yield* stream.turnEvent(event)
+          if (harnessSessionId !== undefined && (event.type === "assistant/message" || event.type === "harness/end")) {
+            persisted = true
+          }
+          if (before.harnessSessionId !== harnessSessionId || before.persisted !== persisted) yield* saveOrFail
+          yield* Effect.forEach(shape.tell(cleaned(event)), tell, { discard: true })
         })
 
       const open: Effect.Effect<Harness.HarnessSession | Stopped> = Effect.gen(function*() {
         if (options.keep !== undefined) return options.keep
-        yield* phase("provision", unless(cancel.graceful, save))
-        if (evidence.failure() !== undefined || evidence.isStopAsked()) return Stopped
-        return yield* phase("launch", unless(cancel.graceful, Scope.provide(harness.open(sessionOptions), scope)))
+        if (yield* isStopped) return Stopped
+        yield* phase("provision", save)
+        if (evidence.failure() !== undefined || (yield* isStopped)) return Stopped
+        return yield* phase(
+          "launch",
+          unless(cancel.graceful, Scope.provide(Effect.suspend(() => harness.open(sessionOptions)), scope))
+        )
       })
 
-      /** Leaves the turn to its natural end. Once asked to end it has the grace, then it is cut off. */
+      /** Asks the turn to end once somebody wants that. It has the grace, then it is to be cut off. */
+      const ask = (session: Harness.HarnessSession): Effect.Effect<void> =>
+        Effect.gen(function*() {
+          const request = yield* cancel.graceful
+          if (request.mode === "hard") return
+          yield* Effect.forkIn(
+            Effect.catchCause(Effect.suspend(() => session.interrupt), (cause) =>
+              Effect.sync(() => {
+                if (!Cause.hasInterruptsOnly(cause)) trouble("the harness could not be asked to end its turn", cause)
+              })),
+            scope,
+            { startImmediately: true }
+          )
+          yield* Effect.sleep(options.grace)
+          yield* cancel.request({ cause: request.cause, mode: "hard" })
+        })
+
+      /** Leaves the turn to its natural end, or cuts it off on a hard request. */
       const runTurn = (session: Harness.HarnessSession): Effect.Effect<void> =>
         Effect.gen(function*() {
           let heard = false
-          const fiber = yield* Effect.forkIn(
-            Stream.runForEach(AgentSession.oneEnding(session.runTurn(prompt)), (event) =>
-              Effect.gen(function*() {
-                if (!heard) {
-                  heard = true
-                  yield* stream.phaseEnd("submit")
-                  yield* stream.open(event.type === "session/bound" ? event.data : undefined)
-                  yield* stream.phaseStart("await")
-                }
-                yield* observe(event)
-              })),
-            scope,
-            { startImmediately: true, uninterruptible: false }
-          )
-          const asking = yield* Effect.forkIn(
+          const hear = (event: TurnEvent.TurnEvent) =>
             Effect.gen(function*() {
-              const request = yield* cancel.graceful
-              yield* Effect.forkIn(session.interrupt, scope, { startImmediately: true })
-              yield* Effect.sleep(options.grace)
-              yield* stop({ cause: request.cause, mode: "hard" })
-            }),
+              yield* isStopped
+              // A notice may come from before the prompt; it is no sign that the prompt was taken.
+              if (!heard && event.type !== "notice") {
+                heard = true
+                yield* stream.phaseEnd("submit")
+                yield* stream.open(event.type === "session/bound" ? event.data : undefined)
+                yield* stream.phaseStart("await")
+              }
+              yield* observe(event)
+              // An event is taken whole or not at all.
+            }).pipe(Effect.uninterruptible)
+          const fiber = yield* Effect.forkIn(
+            Stream.runForEach(AgentSession.oneEnding(Stream.suspend(() => session.runTurn(prompt))), hear),
             scope,
-            { startImmediately: true, uninterruptible: false }
+            { startImmediately: true }
           )
-          const exit = yield* unless(cancel.hard, Fiber.await(fiber))
+          const asking = yield* Effect.forkIn(ask(session), scope, { startImmediately: true })
+          yield* unless(cancel.hard, Fiber.await(fiber))
           yield* Fiber.interrupt(asking)
-          if (exit === Stopped) {
-            evidence.cutOff()
-            yield* Fiber.interrupt(fiber)
-          } else if (Exit.isFailure(exit)) {
+          // Waits until nothing of the turn runs any more; does nothing where it has ended.
+          yield* Fiber.interrupt(fiber)
+          const exit = yield* Fiber.await(fiber)
+          if (Exit.isFailure(exit)) {
             if (Cause.hasInterruptsOnly(exit.cause)) evidence.cutOff()
-            else evidence.fail(failureOf(exit.cause))
+            else yield* fail(failureOf(exit.cause))
           }
           const problem = evidence.failure()?.message ?? (evidence.isCutOff() ? "cut off" : undefined)
-          yield* stream.phaseEnd(heard ? "await" : "submit", problem)
-          if (!heard) yield* stream.open()
+          if (!heard) {
+            yield* stream.phaseEnd("submit", problem)
+            yield* stream.open()
+          }
+          yield* Effect.forEach(shape.close(), tell, { discard: true })
+          if (heard) yield* stream.phaseEnd("await", problem)
         })
 
-      // The first request, whoever makes it, is the moment after which nothing is a cause.
-      yield* Effect.forkIn(Effect.tap(cancel.graceful, () => Effect.sync(evidence.stopAsked)), scope, {
-        startImmediately: true,
-        uninterruptible: false
-      })
+      /** Closes the session, once its tasks are done where the caller wants to wait for them. */
+      const close = (session: Harness.HarnessSession): Effect.Effect<Harness.CloseReport> =>
+        Effect.gen(function*() {
+          if (evidence.endedByItself() && !(yield* isStopped) && spec.background !== "kill") {
+            const waited = yield* Effect.exit(unless(cancel.graceful, Effect.suspend(() => session.backgroundDone)))
+            if (Exit.isFailure(waited)) trouble("waiting for background tasks failed", waited.cause)
+          }
+          const exit = yield* Effect.exit(Effect.suspend(() => session.close))
+          if (Exit.isSuccess(exit)) return exit.value
+          trouble("closing the session failed", exit.cause)
+          return Harness.nothingFound
+        })
+
       const timeoutSeconds = spec.limits?.timeout_s ?? undefined
-      if (timeoutSeconds !== undefined) {
-        yield* Effect.forkIn(
-          Effect.delay(stop({ cause: "timeout", mode: "graceful" }), timeoutSeconds * 1000),
-          scope,
-          { startImmediately: true, uninterruptible: false }
-        )
-      }
+      const timer = timeoutSeconds === undefined ? undefined : yield* Effect.forkIn(
+        Effect.delay(cancel.request({ cause: "timeout", mode: "graceful" }), timeoutSeconds * 1000),
+        scope,
+        { startImmediately: true }
+      )
 
       const session = yield* open
       let report = Harness.nothingFound
       if (session !== Stopped) {
-        began = true
-        yield* save
-        yield* log.begin(turn, prompt)
-        yield* stream.phaseStart("submit")
-        yield* runTurn(session)
-        yield* stream.phaseStart("capture")
-        if (options.keep === undefined) {
-          if (evidence.endedByItself() && !evidence.isStopAsked() && spec.background !== "kill") {
-            yield* unless(cancel.graceful, session.backgroundDone)
-          }
-          report = yield* session.close
+        if (!(yield* isStopped)) {
+          // The turn is counted before anything of it leaves.
+          began = true
+          yield* Effect.catchCause(save, (cause) => {
+            began = false
+            return fail(failureOf(cause))
+          })
         }
-        yield* stream.phaseEnd("capture", report.problems.length === 0 ? undefined : report.problems.join("; "))
+        if (began) {
+          yield* log.begin(turn, prompt)
+          yield* stream.phaseStart("submit")
+          yield* runTurn(session)
+        }
+        yield* stream.phaseStart("capture")
+        if (options.keep === undefined) report = yield* close(session)
+        problems.push(...report.problems.map(redact))
       }
-      yield* Scope.close(scope, Exit.void)
-      yield* save
+      if (timer !== undefined) yield* Fiber.interrupt(timer)
+      const closed = yield* Effect.exit(Scope.close(scope, Exit.void))
+      if (Exit.isFailure(closed)) trouble("what the run had opened could not be closed", closed.cause)
+      if (session !== Stopped) yield* stream.phaseEnd("capture", problems.length === 0 ? undefined : problems.join("; "))
+      if (began) yield* saveOrFail
 
       // From here on nothing can change the verdict.
       const verdict = Judge.judge(
         evidence.forJudge(yield* cancel.requests, spec.background === "kill" ? [] : report.backgroundKilled)
       )
       const { reason, success } = Verdict.consequences(verdict)
-      const error = Verdict.failureOf(verdict)
+      const error = tellChannel(Verdict.failureOf(verdict), lostChannel, redact)
       const outcome = { success, summary: error === undefined ? evidence.output().text : error.message }
-      for (const problem of report.problems) {
-        yield* stream.notice("teardown_failed", sessionOptions.redact(problem))
+      for (const message of problems) {
+        if (began) yield* log.append(TurnEvent.make("notice", { kind: "teardown_failed", message }))
+        yield* stream.notice("teardown_failed", message)
       }
-      yield* log.close(verdict)
+      yield* log.close(verdict, evidence.failure())
       yield* stream.close(verdict)
       yield* stream.end(outcome, reason)
       const ended = yield* Clock.currentTimeMillis
-      const harnessSessionId = bound?.harness_session_id
       const result: AgentRunResult.AgentRunResult = {
         result: outcome,
         reason,
@@ -276,3 +340,13 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       return result
     })
   ).pipe(Effect.withSpan("Run.execute"))
+
+/** Adds to the failure of a lost channel what the channel said. */
+const tellChannel = (
+  failure: Failure.Failure | undefined,
+  lost: ChannelError.ChannelError | undefined,
+  redact: (text: string) => string
+): Failure.Failure | undefined =>
+  failure?.code === "CHANNEL_LOST" && lost !== undefined
+    ? { ...failure, message: `${failure.message}: ${redact(lost.message)}` }
+    : failure

@@ -5,10 +5,10 @@
  * The first request to stop divides time in two: what is seen after it is
  * remembered, but it is never a cause.
  */
-import { Failure, TurnEvent } from "@turnpike/contract"
+import type { Failure, TurnEvent } from "@turnpike/contract"
 import type * as Cancel from "./Cancel.ts"
 import type * as Judge from "./Judge.ts"
-import type * as Redaction from "./Redaction.ts"
+import * as Redaction from "./Redaction.ts"
 import * as TurnOutput from "./TurnOutput.ts"
 
 export interface RunEvidence {
@@ -18,19 +18,50 @@ export interface RunEvidence {
   /** Marks that the turn was cut off rather than left to end itself. */
   readonly cutOff: () => void
   readonly isCutOff: () => boolean
-  /** Remembers a failure; the first one counts. */
+  /** Remembers a failure, redacted and bounded; the first one counts. */
   readonly fail: (failure: Failure.Failure) => void
   readonly failure: () => Failure.Failure | undefined
   /** Whether the harness ended its turn before anybody asked for it. */
   readonly endedByItself: () => boolean
   readonly see: (event: TurnEvent.TurnEvent) => void
   readonly output: () => TurnOutput.TurnOutput
-  /** Tools that did not run because they were not allowed: the harness's own list, else what was seen. */
+  /** Tools that did not run because they were not allowed: the harness's own list, and what was seen beside it. */
   readonly denials: () => ReadonlyArray<TurnEvent.Denial>
   readonly forJudge: (
     stops: ReadonlyArray<Cancel.Request>,
     lostTasks: ReadonlyArray<TurnEvent.BackgroundTask>
   ) => Judge.Evidence
+}
+
+/** The most characters of a failure's message: 8192. */
+export const maxMessageCharacters = 8192
+
+/** Redacts first and cuts second. A failure always says something. */
+const told = (failure: Failure.Failure, redact: Redaction.Redactor): Failure.Failure => {
+  const whole = redact(failure.message)
+  const message = whole.length <= maxMessageCharacters ? whole : `${Redaction.head(whole, maxMessageCharacters)}…`
+  return {
+    ...failure,
+    message: message === "" ? `${failure.code} without a message` : message,
+    ...(failure.data === undefined ? {} : { data: Redaction.json(failure.data, redact) })
+  }
+}
+
+/** Joins two lists of denials without listing a call twice. */
+const joined = (
+  listed: ReadonlyArray<TurnEvent.Denial>,
+  seen: ReadonlyArray<TurnEvent.Denial>
+): ReadonlyArray<TurnEvent.Denial> => {
+  const ids = new Set(listed.flatMap((denial) => denial.call_id ?? []))
+  const unnamed = listed.filter((denial) => denial.call_id === undefined).map((denial) => denial.tool_name)
+  const others = seen.filter((denial) => {
+    if (denial.call_id !== undefined && ids.has(denial.call_id)) return false
+    const same = unnamed.indexOf(denial.tool_name)
+    if (same < 0) return true
+    unnamed.splice(same, 1)
+    return false
+  })
+  return [...listed, ...others]
 }
 
 export const make = (redact: Redaction.Redactor): RunEvidence => {
@@ -40,6 +71,7 @@ export const make = (redact: Redaction.Redactor): RunEvidence => {
   let failure: Judge.Evidence["failure"]
   let output = TurnOutput.empty
   const denials: Array<TurnEvent.Denial> = []
+  /** Calls whose result has not come. */
   const calls = new Map<string, TurnEvent.Of<"tool/call">["data"]>()
 
   return {
@@ -52,7 +84,7 @@ export const make = (redact: Redaction.Redactor): RunEvidence => {
     },
     isCutOff: () => cutOff,
     fail: (what) => {
-      failure ??= { failure: { ...what, message: redact(what.message) }, beforeStop: !stopAsked }
+      failure ??= { failure: told(what, redact), beforeStop: !stopAsked }
     },
     failure: () => failure?.failure,
     endedByItself: () => ending?.beforeStop === true,
@@ -63,8 +95,9 @@ export const make = (redact: Redaction.Redactor): RunEvidence => {
           calls.set(event.data.call_id, event.data)
           break
         case "tool/result": {
-          if (event.data.denied !== true) break
           const call = calls.get(event.data.call_id)
+          calls.delete(event.data.call_id)
+          if (event.data.denied !== true) break
           denials.push({
             tool_name: call?.name ?? "unknown",
             call_id: event.data.call_id,
@@ -73,14 +106,14 @@ export const make = (redact: Redaction.Redactor): RunEvidence => {
           break
         }
         case "harness/end":
-          ending = { end: event.data, beforeStop: !stopAsked }
+          ending ??= { end: event.data, beforeStop: !stopAsked }
           break
         default:
           break
       }
     },
     output: () => output,
-    denials: () => output.end?.denials ?? denials,
+    denials: () => joined(output.end?.denials ?? [], denials),
     forJudge: (stops, lostTasks) => ({ ending, failure, stops, cutOff, lostTasks })
   }
 }

@@ -4,12 +4,15 @@
  * Everything here happens before the run's first event: a refusal leaves
  * nothing started and nothing behind but its sentence.
  */
-import { type AgentRunSpec, Failure, type Scalars } from "@turnpike/contract"
+import { type AgentRunSpec, Contracts, Failure, type Scalars } from "@turnpike/contract"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Harness from "./Harness.ts"
+import * as Redaction from "./Redaction.ts"
 import * as SessionBindings from "./SessionBindings.ts"
 
 /** The run could not start. Nothing was started and nothing is left. */
@@ -34,6 +37,26 @@ const unavailableField = (spec: AgentRunSpec.AgentRunSpec): string | undefined =
   return undefined
 }
 
+const decodeSpec = Contracts.decode("agent-run-spec")
+
+/** What is wrong with a specification, whoever made it. */
+const fault = (spec: AgentRunSpec.AgentRunSpec, harness: Harness.Harness): RunRefused | undefined => {
+  if (typeof spec.task === "string" && spec.task.trim() === "") {
+    return refuse(Failure.make("EMPTY_TASK", "the task is empty", { data: { field: "task" } }))
+  }
+  const decoded = decodeSpec(spec)
+  if (Result.isFailure(decoded)) {
+    return refuse(Failure.make("INVALID_SPEC", `the run's specification is refused: ${decoded.failure}`))
+  }
+  const field = unavailableField(spec)
+  if (field !== undefined) return notAvailable(field)
+  return spec.harness === harness.name ? undefined : refuse(
+    Failure.make("INVALID_SPEC", `harness: the specification names ${spec.harness}, the run was given ${harness.name}`, {
+      data: { field: "harness" }
+    })
+  )
+}
+
 export interface PrepareOptions {
   readonly spec: AgentRunSpec.AgentRunSpec
   readonly harness: Harness.Harness
@@ -43,7 +66,11 @@ export interface PrepareOptions {
   readonly session: Omit<Harness.SessionOptions, "sessionId" | "resume">
 }
 
-/** A run that may start. Its session is held until the scope that prepared it closes. */
+/**
+ * A run that may start. Its session is held until the scope that prepared it
+ * closes. With a session that is kept open it may be executed again and again,
+ * one turn after the other: `lease.binding` is then what was saved last.
+ */
 export interface Prepared {
   readonly spec: AgentRunSpec.AgentRunSpec
   readonly harness: Harness.Harness
@@ -51,32 +78,65 @@ export interface Prepared {
   readonly lease: SessionBindings.Lease
 }
 
+/** A lease whose binding is what was saved last. */
+const current = (lease: SessionBindings.Lease): SessionBindings.Lease => {
+  let latest = lease.binding
+  return {
+    get binding() {
+      return latest
+    },
+    save: (binding) =>
+      Effect.tap(lease.save(binding), () =>
+        Effect.sync(() => {
+          latest = Option.some(binding)
+        }))
+  }
+}
+
+/** Why what is remembered of a session does not let this run go on with it. */
+const unfit = (
+  known: SessionBindings.Binding,
+  harness: Harness.Harness,
+  cwd: string
+): RunRefused | undefined => {
+  const { session_id } = known
+  if (known.harness !== harness.name) {
+    return refuse(
+      Failure.make("SESSION_MISMATCH", `session ${session_id} belongs to ${known.harness}, not to ${harness.name}`, {
+        data: { field: "harness", known: known.harness }
+      })
+    )
+  }
+  return known.harness_session_id === undefined || known.cwd === cwd ? undefined : refuse(
+    Failure.make("SESSION_MISMATCH", `session ${session_id} belongs to the directory ${known.cwd}, not to ${cwd}`, {
+      data: { field: "workspace.cwd", known: known.cwd }
+    })
+  )
+}
+
 /**
- * Checks that a run can start: its fields, its session, its harness. Holds the
- * session from here on. Fails before anything was started.
+ * Checks that a run can start: its specification, its session, its harness.
+ * Holds the session from here on. Fails before anything was started.
  */
 export const prepare = (
   options: PrepareOptions
 ): Effect.Effect<Prepared, RunRefused, SessionBindings.SessionBindings | Scope.Scope> =>
   Effect.gen(function*() {
     const { harness, spec } = options
-    const field = unavailableField(spec)
-    if (field !== undefined) return yield* notAvailable(field)
+    const refusal = fault(spec, harness)
+    if (refusal !== undefined) return yield* refusal
     const sessionId = spec.session?.id ?? options.newSessionId
+    const policy = spec.session?.resume
     const bindings = yield* SessionBindings.SessionBindings
     const lease = yield* Effect.mapError(bindings.acquire(sessionId), (error) => refuse(error.failure))
     const known = Option.getOrUndefined(lease.binding)
-    const policy = spec.session?.resume
     if (known === undefined && policy !== undefined) {
       return yield* refuse(
-        Failure.make("SESSION_UNKNOWN", `there is no session ${sessionId} to continue`)
+        Failure.make("SESSION_UNKNOWN", `there is no session ${sessionId} to continue`, { data: { session_id: sessionId } })
       )
     }
-    if (known !== undefined && known.harness !== harness.name) {
-      return yield* refuse(
-        Failure.make("SESSION_MISMATCH", `session ${sessionId} belongs to ${known.harness}, not to ${harness.name}`)
-      )
-    }
+    const mismatch = known === undefined ? undefined : unfit(known, harness, options.session.cwd)
+    if (mismatch !== undefined) return yield* mismatch
     const sessionOptions: Harness.SessionOptions = {
       ...options.session,
       sessionId,
@@ -87,5 +147,11 @@ export const prepare = (
       }
     }
     yield* Effect.mapError(harness.check(sessionOptions), (error) => refuse(error.failure))
-    return { spec, harness, options: sessionOptions, lease }
-  }).pipe(Effect.withSpan("RunPreparation.prepare"))
+    return { spec, harness, options: sessionOptions, lease: current(lease) }
+  }).pipe(
+    Effect.catchDefect((defect) => {
+      const message = options.session.redact(`a bug kept the run from starting: ${Cause.pretty(Cause.die(defect))}`)
+      return Effect.fail(refuse(Failure.make("INTERNAL", Redaction.head(message, 8192))))
+    }),
+    Effect.withSpan("RunPreparation.prepare")
+  )

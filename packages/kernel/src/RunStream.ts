@@ -5,14 +5,21 @@
  * Events are emitted in the order in which they are asked for. When the reader
  * is gone nothing more is sent, and the run learns it once.
  */
-import { AgentRunEvent, AgentRunResult, Capabilities, type Scalars, TurnEvent, Verdict } from "@turnpike/contract"
+import type { AgentRunEvent, AgentRunResult, Capabilities, Scalars, TurnEvent, Verdict } from "@turnpike/contract"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as Semaphore from "effect/Semaphore"
-import type * as ChannelError from "./ChannelError.ts"
+import * as ChannelError from "./ChannelError.ts"
+import * as Redaction from "./Redaction.ts"
 
-/** Takes one event; when it fails the reader is gone. */
+/**
+ * Takes one event; when it fails, or breaks, the reader is gone. It is not
+ * interrupted in the middle of an event unless the reader is given up.
+ */
 export type Sink = (event: AgentRunEvent.AgentRunEvent) => Effect.Effect<void, ChannelError.ChannelError>
 
 /** What `session_start` tells beyond what the harness says. */
@@ -46,7 +53,9 @@ const summaryCharacters = 2000
 
 /** Cuts a text for a summary, saying so. */
 export const summarize = (text: string): string =>
-  text.length <= summaryCharacters ? text : `${text.slice(0, summaryCharacters)}… (${text.length} characters)`
+  text.length <= summaryCharacters
+    ? text
+    : `${Redaction.head(text, summaryCharacters)}… (${text.length} characters)`
 
 const usagePayload = (event: TurnEvent.Of<"usage">): AgentRunEvent.Payload | undefined => {
   const { cost, tokens } = event.data.usage
@@ -65,14 +74,26 @@ const usagePayload = (event: TurnEvent.Of<"usage">): AgentRunEvent.Payload | und
 const withOrigin = (data: { readonly origin?: "turn" | "background" | "subagent" }) =>
   data.origin === undefined ? {} : { origin: data.origin }
 
+const gaveUp = ChannelError.publish("the reader did not take an event in time")
+
+const brokenSink = (cause: Cause.Cause<ChannelError.ChannelError>): ChannelError.ChannelError =>
+  Option.getOrElse(Cause.findErrorOption(cause), () =>
+    ChannelError.io("the sink of the run's events broke", Cause.squash(cause)))
+
+/** The call ids of the phases; tools have others. */
+export const phaseIds: ReadonlyArray<string> = ["provision", "launch", "submit", "await", "capture"].map((name) => `phase-${name}`)
+
 /**
- * Begins a stream. `lost` is run once, when the sink first fails.
+ * Begins a stream. `lost` is run once, when the sink first fails. A reader that
+ * has not taken an event when `patience` completes is given up; without it a
+ * reader has all the time.
  */
 export const make = (options: {
   readonly runId: Scalars.RunId
   readonly sink: Sink
   readonly opening: Opening
   readonly lost: (error: ChannelError.ChannelError) => Effect.Effect<void>
+  readonly patience?: Effect.Effect<void>
 }): RunStream => {
   const { opening } = options
   const order = Semaphore.makeUnsafe(1)
@@ -92,11 +113,15 @@ export const make = (options: {
         ts: DateTime.formatIso(DateTime.makeUnsafe(now)),
         ...payload
       } as AgentRunEvent.AgentRunEvent
-      yield* Effect.catch(options.sink(event), (error) => {
-        gone = true
-        return options.lost(error)
-      })
-    }).pipe(Semaphore.withPermits(order, 1))
+      const taken = Effect.exit(Effect.suspend(() => options.sink(event)))
+      const exit = yield* (options.patience === undefined
+        ? taken
+        : Effect.raceFirst(taken, Effect.as(options.patience, Exit.fail(gaveUp))))
+      if (Exit.isSuccess(exit)) return
+      gone = true
+      yield* options.lost(brokenSink(exit.cause))
+      // An event that has its number is delivered whole, whatever becomes of the fiber that tells it.
+    }).pipe(Semaphore.withPermits(order, 1), Effect.uninterruptible)
 
   const phaseId = (phase: Phase) => `phase-${phase}`
 

@@ -40,11 +40,17 @@ export const busy = (sessionId: string, holder: string): SessionBindingsError =>
     failure: Failure.make("SESSION_BUSY", `session ${sessionId} is used by ${holder}`)
   })
 
-/** The right to use a session, held until its scope closes. */
+/** Nothing is saved: the session may be somebody else's by now. */
+export const over = (sessionId: string): SessionBindingsError =>
+  new SessionBindingsError({
+    failure: Failure.make("SESSION_BUSY", `session ${sessionId} is no longer held by this run`)
+  })
+
+/** The right to use a session, held until its scope closes. Nothing can be saved after that. */
 export interface Lease {
   /** What was remembered when the lease was taken. */
   readonly binding: Option.Option<Binding>
-  /** Replaces what is remembered. */
+  /** Replaces what is remembered, whole or not at all. */
   readonly save: (binding: Binding) => Effect.Effect<void, SessionBindingsError>
 }
 
@@ -55,25 +61,28 @@ export class SessionBindings extends Context.Service<SessionBindings, {
   /** Remembers as long as the process lives. */
   static readonly layerMemory = Layer.sync(SessionBindings, () => {
     const bindings = new Map<string, Binding>()
-    const held = new Set<string>()
+    const held = new Map<string, object>()
     return SessionBindings.of({
       acquire: (sessionId) =>
         Effect.acquireRelease(
           Effect.suspend(() => {
             if (held.has(sessionId)) return Effect.fail(busy(sessionId, "another run of this process"))
-            held.add(sessionId)
-            return Effect.succeed(undefined)
+            const holder = {}
+            held.set(sessionId, holder)
+            return Effect.succeed(holder)
           }),
           () =>
             Effect.sync(() => {
               held.delete(sessionId)
             })
         ).pipe(
-          Effect.map(() => ({
+          Effect.map((holder) => ({
             binding: Option.fromUndefinedOr(bindings.get(sessionId)),
             save: (binding: Binding) =>
-              Effect.sync(() => {
+              Effect.suspend(() => {
+                if (held.get(sessionId) !== holder) return Effect.fail(over(sessionId))
                 bindings.set(sessionId, binding)
+                return Effect.void
               })
           }))
         )

@@ -28,16 +28,22 @@ export const runSessionLoop = (
   channel: Channel
 ): Effect.Effect<void, TurnError.TurnError | ChannelError.ChannelError> =>
   Effect.gen(function*() {
+    let idleAnswers = 0
     while (true) {
       const next = yield* channel.nextPrompt
       switch (next._tag) {
         case "Closed":
           return
         case "Idle":
-          yield* channel.wake ?? Effect.sleep(idleBackoffMillis)
+          idleAnswers++
+          if (channel.wake !== undefined) yield* channel.wake
+          // A wake that completes although there is nothing to do must not make the loop spin.
+          if (channel.wake === undefined || idleAnswers > 1) yield* Effect.sleep(idleBackoffMillis)
           break
         case "Ready": {
-          const output = yield* AgentSession.runToOutput(session, next.prompt, channel.publishEvent)
+          idleAnswers = 0
+          const output = yield* AgentSession.runToOutput(session, next.prompt, (event) =>
+            channel.publishEvent?.(event) ?? Effect.void)
           yield* channel.publishOutput(output)
         }
       }

@@ -29,7 +29,7 @@ export const describe = (list: ToolAllowlist): string =>
     ? "ALL TOOLS (dangerous)"
     : list.tools.length === 0
     ? "no tools"
-    : `tools: ${list.tools.join(", ")}`
+    : `tools: ${list.tools.map((tool) => tool.replace(/[\s\p{Cc}]+/gu, " ")).join(", ")}`
 
 const aliases: Readonly<Record<string, AgentRunSpec.ToolClass>> = {
   view: "read",
