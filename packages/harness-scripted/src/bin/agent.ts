@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 /**
  * The scripted agent's command line.
  *
