@@ -36,8 +36,10 @@ const preparing = {
   GIT_CONFIG_VALUE_0: "*"
 }
 
-/** What tests. */
+/** What tests. Where packages come from is the machine's affair, also in a home of their own. */
 const environment = { ...preparing, HOME: home }
+const npmSettings = path.join(preparing.HOME, ".npmrc")
+if (environment.npm_config_userconfig === undefined && fs.existsSync(npmSettings)) environment.npm_config_userconfig = npmSettings
 for (const name of ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "TURNPIKE_HOME", "FORCE_COLOR", "NODE_ENV"]) delete environment[name]
 
 const minutes = (milliseconds) => `${(milliseconds / 60_000).toFixed(1)} min`

@@ -8,7 +8,7 @@ import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { BootstrapError, main } from "./bootstrap.mjs"
-import { root } from "./steps.mjs"
+import { machineEnvironment, root } from "./steps.mjs"
 
 const project = path.join(root, "test/deno/runtime")
 const launcher = path.join(project, "node_modules/.bin/deno")
@@ -22,7 +22,7 @@ const versionOf = (file) => {
 await main(async () => {
   if (versionOf(launcher) !== wanted) {
     process.stderr.write(`installing Deno ${wanted} (about 100 MB)\n`)
-    const installed = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: project, stdio: ["ignore", 2, 2] })
+    const installed = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: project, env: machineEnvironment, stdio: ["ignore", 2, 2] })
     if (installed.status !== 0) {
       throw new BootstrapError(`\`npm ci\` in ${project} ended with ${installed.signal ?? installed.error?.message ?? `exit ${installed.status}`}; its output is above.`)
     }

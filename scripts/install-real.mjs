@@ -9,7 +9,7 @@ import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { BootstrapError, main } from "./bootstrap.mjs"
-import { environment, root } from "./steps.mjs"
+import { machineEnvironment, root } from "./steps.mjs"
 
 const project = path.join(root, "test/real")
 const { dependencies } = JSON.parse(fs.readFileSync(path.join(project, "package.json"), "utf8"))
@@ -44,7 +44,7 @@ await main(async () => {
   const started = Date.now()
   const result = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
     cwd: project,
-    env: environment,
+    env: machineEnvironment,
     stdio: ["ignore", 2, 2]
   })
   if (result.status !== 0) {

@@ -16,6 +16,15 @@ export const environment = {
   PATH: `${path.join(root, "node_modules", ".bin")}${path.delimiter}${process.env.PATH ?? ""}`
 }
 
+/**
+ * The machine's own Node and npm first. An npm that runs on the workspace's Node looks for its
+ * global settings, registry and certificates among them, where nobody has put any.
+ */
+export const machineEnvironment = {
+  ...process.env,
+  PATH: (process.env.PATH ?? "").split(path.delimiter).filter((directory) => !directory.endsWith(path.join("node_modules", ".bin"))).join(path.delimiter)
+}
+
 /** Why a check did not hold; its text is all there is to say. */
 export class CheckFailed extends Error {}
 

@@ -61,6 +61,12 @@ describe("sources", () => {
     assert.deepStrictEqual(Object.keys(longFiles).filter((file) => !lengths.some((each) => each.file === file && each.lines > maxLines)), [])
   })
 
+  it("ship no doubles for tests, other than those that are a package's subject", () => {
+    const doubles = sources.filter((file) => !/packages\/(testkit|harness-scripted)\//.test(file))
+      .filter((file) => /(Fake|Mock|Stub|Dummy)/.test(path.basename(file)) || /export (const|class|function|interface|type) \w*(Fake|Mock|Stub|Dummy)/i.test(text(file)))
+    assert.deepStrictEqual(doubles.map(shown), [])
+  })
+
   it("have no folder for things without a noun", () => {
     const nameless = sources.filter((file) => /(^|\/)(utils?|helpers?|common|types|constants|misc)(\/|\.ts$)/i.test(path.relative(root, file)))
     assert.deepStrictEqual(nameless.map(shown), [])

@@ -3,7 +3,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { type Manifest, packages, readJson, root } from "../architecture/support/Workspace.ts"
-import { environment, hasCommand, pack, run, succeed } from "../packaging/support/Tarballs.ts"
+import { environment, hasCommand, npm, pack, run, succeed } from "../packaging/support/Tarballs.ts"
 
 const deno = path.join(root, "test/deno/runtime/node_modules/.bin/deno")
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-deno-"))
@@ -73,7 +73,7 @@ describe("Deno, on the packed tarballs", () => {
         dependencies: { ...dependencies, effect: readJson<Manifest>("package.json").devDependencies?.["effect"] }
       })
     )
-    succeed("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts"], project, env)
+    npm(["install", "--no-audit", "--no-fund", "--ignore-scripts"], project, env)
     fs.copyFileSync(path.join(root, "test/deno/namespaces.ts"), path.join(project, "namespaces.ts"))
     fs.copyFileSync(path.join(root, "examples/two-prompts.ts"), path.join(project, "two-prompts.ts"))
   }, 600_000)

@@ -3,7 +3,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { type Manifest, packages, readJson, root } from "../architecture/support/Workspace.ts"
-import { contents, environment, hasCommand, pack, readPacked, run, succeed, type Tarball } from "./support/Tarballs.ts"
+import { contents, environment, hasCommand, npm, pack, readPacked, run, succeed, type Tarball } from "./support/Tarballs.ts"
 
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-packages-"))
 const project = path.join(directory, "project")
@@ -39,7 +39,7 @@ beforeAll(() => {
       dependencies: { ...dependencies, effect: effectVersion, "@types/node": typesVersion }
     })
   )
-  succeed("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts"], project, strangerEnvironment)
+  npm(["install", "--no-audit", "--no-fund", "--ignore-scripts"], project, strangerEnvironment)
 }, 600_000)
 
 afterAll(() => fs.rmSync(directory, { recursive: true, force: true }))

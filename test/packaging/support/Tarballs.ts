@@ -27,6 +27,13 @@ export const environment = (extra: Readonly<Record<string, string>> = {}): NodeJ
   ...extra
 })
 
+/** The machine's own npm, on the machine's own Node: where it finds the settings that were made for it. */
+export const npm = (args: ReadonlyArray<string>, cwd: string, env: NodeJS.ProcessEnv): string =>
+  succeed("npm", args, cwd, {
+    ...env,
+    PATH: (env["PATH"] ?? "").split(path.delimiter).filter((directory) => !directory.endsWith(path.join("node_modules", ".bin"))).join(path.delimiter)
+  })
+
 /** Runs a program to its end. */
 export const run = (command: string, args: ReadonlyArray<string>, cwd: string, env: NodeJS.ProcessEnv = environment()): Ran => {
   const result = spawnSync(command, args, { cwd, env, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 })
