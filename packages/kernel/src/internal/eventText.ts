@@ -6,7 +6,7 @@
  * a log that rewrites every `token = …` in it is of no use. The model's own
  * words stay as they are, byte for byte.
  */
-import type { AgentRunSpec, TurnEvent } from "@turnpike/contract"
+import type { TurnEvent } from "@turnpike/contract"
 import type * as Schema from "effect/Schema"
 import type * as Harness from "../Harness.ts"
 import * as Redaction from "../Redaction.ts"
@@ -14,25 +14,20 @@ import * as Redaction from "../Redaction.ts"
 /** The most characters of a tool's output that are repeated: 64 Ki. */
 export const maxOutputCharacters = 64 * 1024
 
-/** Every text within a JSON document that is long enough to be a secret of its own. */
-const textsOf = (json: string): ReadonlyArray<string> => {
-  const found: Array<string> = []
-  const walk = (value: unknown): void => {
-    if (typeof value === "string" && value.length >= 16) found.push(value)
-    else if (typeof value === "object" && value !== null) Object.values(value).forEach(walk)
-  }
-  try {
-    walk(JSON.parse(json))
-  } catch {
-    // Not JSON: it is a secret as a whole.
-  }
-  return found
+/** Every text within a value; a text that is itself JSON also by its parts that are long enough to be secrets. */
+const textsOf = (value: unknown): ReadonlyArray<string> => {
+  if (typeof value === "string") return [value, ...partsOf(value).filter((part) => part.length >= 16)]
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsOf) : []
 }
 
-const secretsOf = (credentials: AgentRunSpec.Credentials | undefined): ReadonlyArray<string> => {
-  const claude = credentials?.claude?.oauth_token
-  const codex = credentials?.codex?.auth_json
-  return [...(claude === undefined ? [] : [claude]), ...(codex === undefined ? [] : [codex, ...textsOf(codex)])]
+const partsOf = (text: string): ReadonlyArray<string> => {
+  if (!/^\s*[[{]/.test(text)) return []
+  try {
+    return textsOf(JSON.parse(text))
+  } catch {
+    // Not JSON: it is a secret as a whole.
+    return []
+  }
 }
 
 const bound = (text: string): string =>
@@ -47,7 +42,7 @@ export const make = (
   const hide = Redaction.values([
     ...Redaction.secretsOf(options.inheritedEnv),
     ...Redaction.secretsOf(options.env),
-    ...secretsOf(options.credentials)
+    ...textsOf(options.credentials)
   ])
   const input = (data: { readonly input?: Schema.Json }) =>
     data.input === undefined ? {} : { input: Redaction.json(data.input, hide) }
