@@ -41,7 +41,11 @@ export interface Options {
   readonly containment?: Containment.Strategy | undefined
   /** Where tini is, for `pid-namespace`; `false` does without it. Looked for in PATH unless given. */
   readonly tini?: string | false | undefined
-  /** What commands inherit, before it is cleaned; this process's environment at the time of the spawn unless given. */
+  /**
+   * What commands inherit, before it is cleaned; this process's environment at the
+   * time of the spawn unless given. Its PATH is where the containments' own programs
+   * are looked for, too.
+   */
   readonly environment?: ChildEnvironment.Variables | undefined
   /** The beginning of the names of the tags' variables. Supervisors with different ones do not see each other's orphans. */
   readonly tagPrefix?: string | undefined
@@ -81,7 +85,7 @@ export const make = Effect.fn("Supervisor.make")(function*(options: Options = {}
   const redact = options.redact ?? ((text: string) => text)
   const inherited = () => options.environment ?? process.env
   const probed = yield* Effect.cached(Effect.suspend(() =>
-    Containment.probe({ tini: options.tini, searchPath: process.env["PATH"] ?? "" })
+    Containment.probe({ tini: options.tini, searchPath: inherited()["PATH"] ?? "" })
   ))
 
   const open = new Set<Child>()

@@ -1,14 +1,37 @@
 import { assert, describe, it } from "@effect/vitest"
+import { spawn } from "node:child_process"
+import * as fs from "node:fs"
 import { killOwner } from "./support/ownerDeath.ts"
+import * as Specimens from "./support/specimens.ts"
 import { isRoot, required, stages } from "./support/stages.ts"
 
 describe("an owner killed with SIGKILL", () => {
   for (const stage of stages(isRoot ? "root" : "an ordinary user")) {
+    const leftOut = stage.missing === undefined ? "" : ` (left out: ${stage.missing})`
     // The slow suite does it a hundred times, at random moments.
-    it.skipIf(stage.missing !== undefined && !required)(`leaves nothing: ${stage.title}${stage.missing === undefined ? "" : ` (left out: ${stage.missing})`}`, async () => {
+    it.skipIf(stage.missing !== undefined && !required)(`leaves nothing: ${stage.title}${leftOut}`, async () => {
       assert.strictEqual(stage.missing, undefined)
       const rounds = [await killOwner(stage, 0), await killOwner(stage, 300)]
       assert.deepStrictEqual(rounds.map((round) => round.survivors), [[], []])
+      assert.isAbove(rounds[1]!.running, Specimens.escaped.length)
     }, 60_000)
   }
+
+  it.skipIf(process.platform !== "linux")("leaves everything where nothing is supervised: the count can see it", async () => {
+    const directory = Specimens.makeDirectory("unsupervised")
+    Specimens.touch(directory, Specimens.escaped)
+    const child = spawn("sh", ["-c", `${Specimens.escapes} while :; do sleep 0.05; done`], {
+      env: { ...process.env, [Specimens.variable]: directory },
+      stdio: "ignore",
+      detached: true
+    })
+    const running = () => Specimens.names(directory, Specimens.alive(directory))
+    const deadline = performance.now() + 10_000
+    while (running().length < Specimens.escaped.length && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10))
+    child.kill("SIGKILL")
+    await new Promise((resolve) => child.once("exit", resolve))
+    assert.deepStrictEqual(running(), Specimens.escaped)
+    for (const { pid } of Specimens.alive(directory)) process.kill(pid, "SIGKILL")
+    fs.rmSync(directory, { recursive: true, force: true })
+  }, 30_000)
 })

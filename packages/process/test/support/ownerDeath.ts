@@ -28,7 +28,7 @@ export const survivors = async (directory: string): Promise<ReadonlyArray<Specim
 
 export interface Round {
   readonly delayMs: number
-  /** How far the owner's program had come when the owner was killed. */
+  /** How many processes of the program there were when the owner was killed. */
   readonly running: number
   readonly survivors: ReadonlyArray<Specimens.Specimen>
 }
@@ -48,9 +48,9 @@ export const killOwner = async (stage: Stage, delayMs: number): Promise<Round> =
     owner.once("exit", (code, signal) => reject(new Error(`the owner ended by itself (${code ?? signal}): ${errors}`)))
   })
   await pause(delayMs)
+  const running = Specimens.alive(directory).length
   owner.kill("SIGKILL")
   await new Promise<void>((resolve) => owner.once("exit", () => resolve()))
-  const running = Specimens.alive(directory).length
   const left = await survivors(directory)
   for (const { pid } of left) process.kill(pid, "SIGKILL")
   fs.rmSync(directory, { recursive: true, force: true })

@@ -444,7 +444,7 @@ export const preparedScenarios = {
     // `as-root` is a set-uid setpriv: what sudo does, without a password.
     const child = yield* stage.shell(
       `"$SPECIMEN_DIRECTORY/../as-root" --reuid=0 --regid=0 --clear-groups tail -f "$SPECIMEN_DIRECTORY/foreign" &
-       ${quietTail("own")} while :; do sleep 0.05; done`,
+       setsid ${quietTail("own")} while :; do sleep 0.05; done`,
       fast
     )
     yield* started(stage, ["foreign", "own"])

@@ -1,0 +1,105 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as Containment from "../src/Containment.ts"
+import * as Supervisor from "../src/Supervisor.ts"
+import * as Specimens from "./support/specimens.ts"
+import { isRoot, stages } from "./support/stages.ts"
+
+const linux = process.platform === "linux"
+const namespaces = stages(isRoot ? "root" : "an ordinary user")[0]!.missing === undefined
+
+/** A directory with some of this machine's programs, to be the whole PATH. */
+const withPrograms = <A, E, R>(programs: ReadonlyArray<string>, use: (directory: string) => Effect.Effect<A, E, R>) =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const directory = Specimens.makeDirectory("path")
+      for (const program of programs) {
+        const found = (process.env["PATH"] ?? "").split(path.delimiter).map((one) => path.join(one, program)).find((file) => fs.existsSync(file))
+        if (found !== undefined) fs.symlinkSync(found, path.join(directory, program))
+      }
+      return directory
+    }),
+    use,
+    (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true }))
+  )
+
+const writeProgram = (directory: string, name: string, script: string) =>
+  fs.writeFileSync(path.join(directory, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+
+const reasons = (probed: ReadonlyArray<Containment.Probed>) =>
+  probed.map(({ availability }) => availability.available ? [availability.strategy] : [availability.strategy, availability.why, availability.remedy])
+
+describe.skipIf(!linux)("Containment", () => {
+  it.live("says of each strategy which program is missing and what to install", () =>
+    withPrograms(["sh", "setpriv"], (directory) =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(reasons(yield* Containment.probe({ searchPath: directory })), [
+          ["pid-namespace", "unshare and setsid not found in PATH", "install util-linux"],
+          ["bwrap", "bwrap and setsid not found in PATH", "install bubblewrap and util-linux"],
+          ["group", "grep not found in PATH, which the watchdog needs", "install them"]
+        ])
+      })))
+
+  it.live("says in the program's words why a namespace cannot be made", () =>
+    withPrograms(["sh", "setpriv", "setsid", "grep"], (directory) =>
+      Effect.gen(function*() {
+        writeProgram(directory, "unshare", "echo 'unshare: unshare failed: Operation not permitted' >&2; exit 1")
+        writeProgram(directory, "bwrap", "exit 0")
+        const probed = yield* Containment.probe({ searchPath: directory })
+        assert.deepStrictEqual(reasons(probed).map((reason) => reason.slice(0, 2)), [
+          ["pid-namespace", "unshare: unshare failed: Operation not permitted"],
+          ["bwrap", "its programs ended with 0 instead of 42"],
+          ["group"]
+        ])
+        assert.strictEqual(Containment.defaultOf(probed)?.strategy, "group")
+      })))
+
+  it.live.skipIf(!namespaces)("takes a pid namespace for root, and for others what takes nothing away", () =>
+    Effect.gen(function*() {
+      const probed = yield* Containment.probe({ searchPath: process.env["PATH"] ?? "" })
+      assert.strictEqual(Containment.defaultOf(probed)?.strategy, isRoot ? "pid-namespace" : "group")
+    }))
+})
+
+describe.skipIf(!linux)("Supervisor", () => {
+  it.live.skipIf(!namespaces)("refuses a containment that does not work instead of taking another", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const supervisor = yield* Supervisor.make({ tini: "/no/such/tini", reapOrphans: false })
+      const error = yield* Effect.flip(supervisor.spawn({ program: "true", cwd: "/", containment: "pid-namespace" }))
+      assert.strictEqual(error.reason._tag, "ContainmentUnavailable")
+      assert.match(error.message, /^containment pid-namespace is not available here: .*\/no\/such\/tini.*, or use group$/s)
+      const child = yield* supervisor.spawn({ program: "true", cwd: "/", containment: "group" })
+      assert.deepStrictEqual([child.strategy, yield* child.exit], ["group", { code: 0, signal: null }])
+    })))
+
+  it.live("says what broke when a containment cannot be set up for one command", () =>
+    withPrograms(["sh", "setpriv", "setsid", "grep"], (directory) =>
+      Effect.scoped(Effect.gen(function*() {
+        // Works when it is tried out, and no more afterwards.
+        writeProgram(directory, "unshare", `[ -e ${directory}/tried ] && { echo 'unshare: No space left on device' >&2; exit 1; }; : >${directory}/tried; exit 42`)
+        const supervisor = yield* Supervisor.make({ environment: { PATH: directory }, containment: "pid-namespace", reapOrphans: false })
+        const error = yield* Effect.flip(supervisor.spawn({ program: "/bin/true", cwd: "/" }))
+        assert.strictEqual(
+          error.message,
+          "containment pid-namespace could not be set up, so /bin/true was not started: unshare: No space left on device"
+        )
+      }))))
+
+  it.live("closes what is still running when its own scope ends before the commands'", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const directory = Specimens.makeDirectory("layer")
+      const outer = yield* Effect.scope
+      const child = yield* Effect.scoped(Effect.gen(function*() {
+        const supervisor = yield* Supervisor.make({ reapOrphans: false })
+        return yield* supervisor.spawn({ program: "sleep", args: ["1000"], cwd: directory, env: { [Specimens.variable]: directory } }).pipe(
+          Effect.provideService(Scope.Scope, outer)
+        )
+      }))
+      assert.deepStrictEqual(Specimens.alive(directory), [])
+      assert.strictEqual((yield* child.close).exit?.signal, "SIGTERM")
+      fs.rmSync(directory, { recursive: true })
+    })))
+})
