@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import { execFile } from "node:child_process"
+import * as ProcessTable from "./internal/processTable.ts"
 import * as ProgramPath from "./internal/programPath.ts"
 
 /**
@@ -146,20 +147,25 @@ const probeNamespace = Effect.fnUntraced(function*(
 
 const nothingSurvives = "No descendant is alive once the command is closed or its owner is dead, whatever it did."
 
+/** Why this machine cannot hold a command in a namespace, whatever is installed. */
+const whyNoNamespace = (): readonly [why: string, remedy: string] | undefined => {
+  if (process.platform !== "linux") return [`${process.platform} has no pid namespaces`, "use group, whose promise is weaker"]
+  if (ProcessTable.ofThisMachine().source !== "procfs") {
+    return ["/proc does not show this process's own pid namespace", "mount /proc for it (unshare --mount-proc)"]
+  }
+  return undefined
+}
+
 const probePidNamespace = Effect.fnUntraced(function*(options: ProbeOptions) {
   const strategy = "pid-namespace"
-  if (process.platform !== "linux") {
-    return unavailable(strategy, `${process.platform} has no pid namespaces`, "use group, whose promise is weaker")
-  }
+  const impossible = whyNoNamespace()
+  if (impossible !== undefined) return unavailable(strategy, ...impossible)
   const { missing, paths } = yield* tools(["setpriv", "unshare", "setsid", "sh"], options.searchPath)
   if (missing.length > 0) {
     return unavailable(strategy, `${missing.join(" and ")} not found in PATH`, "install util-linux")
   }
-  const tini = options.tini === false
-    ? undefined
-    : options.tini ?? (yield* tools(["tini"], options.searchPath)).paths["tini"]
   const user = isRoot() ? [] : ["--user", "--map-current-user"]
-  return yield* probeNamespace(
+  const tryWith = (tini: string | undefined) => probeNamespace(
     {
       strategy,
       available: true,
@@ -179,13 +185,19 @@ const probePidNamespace = Effect.fnUntraced(function*(options: ProbeOptions) {
       ? "allow namespaces (CAP_SYS_ADMIN; in a container: --privileged or a seccomp profile that permits unshare), or use group"
       : "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), or use group"
   )
+  if (typeof options.tini === "string") return yield* tryWith(options.tini)
+  const installed = options.tini === false ? undefined : (yield* tools(["tini"], options.searchPath)).paths["tini"]
+  if (installed !== undefined) {
+    const withTini = yield* tryWith(installed)
+    if (withTini.prepared !== undefined) return withTini
+  }
+  return yield* tryWith(undefined)
 })
 
 const probeBwrap = Effect.fnUntraced(function*(options: ProbeOptions) {
   const strategy = "bwrap"
-  if (process.platform !== "linux") {
-    return unavailable(strategy, `${process.platform} has no bubblewrap`, "use group, whose promise is weaker")
-  }
+  const impossible = whyNoNamespace()
+  if (impossible !== undefined) return unavailable(strategy, ...impossible)
   const { missing, paths } = yield* tools(["bwrap", "setsid", "sh"], options.searchPath)
   if (missing.length > 0) {
     return unavailable(strategy, `${missing.join(" and ")} not found in PATH`, "install bubblewrap and util-linux")
@@ -204,6 +216,12 @@ const probeBwrap = Effect.fnUntraced(function*(options: ProbeOptions) {
   )
 })
 
+const groupPromises = {
+  procfs: "Every descendant that keeps its environment, its session, a pipe of the command or a living parent is killed; others are listed where they can be seen.",
+  ps: "Descendants in the command's process group, or seen while their parent lived, are killed; without /proc others cannot be found.",
+  none: "The command's process group is killed; without a usable /proc or ps nothing else can be found."
+}
+
 const probeGroup = Effect.fnUntraced(function*(options: ProbeOptions) {
   const strategy = "group"
   if (process.platform === "win32") {
@@ -217,9 +235,7 @@ const probeGroup = Effect.fnUntraced(function*(options: ProbeOptions) {
     {
       strategy,
       available: true,
-      promise: process.platform === "linux"
-        ? "Every descendant that keeps its environment, its session, a pipe of the command or a living parent is killed; others are listed where they can be seen."
-        : "Descendants in the command's process group or with a living parent are killed; without /proc others cannot be found.",
+      promise: groupPromises[ProcessTable.ofThisMachine().source],
       price: ""
     },
     0,

@@ -75,7 +75,7 @@ export class Supervisor extends Context.Service<Supervisor, Service>()("@turnpik
 const nothing: KillReport = { killed: [], survivors: [] }
 
 /** Descendants are looked for this often where no namespace keeps them together; sooner after the start. */
-const lookEveryMs = { procfs: 1000, ps: 5000 }
+const lookEveryMs = { procfs: 1000, ps: 5000, none: 60_000 }
 
 /** Makes a supervisor. Its scope's end closes what is still running, then ends the watchdog. */
 export const make = Effect.fn("Supervisor.make")(function*(options: Options = {}) {
@@ -140,10 +140,10 @@ export const make = Effect.fn("Supervisor.make")(function*(options: Options = {}
     const cwd = path.resolve(command.cwd)
     const args = command.args ?? []
     const limits = yield* validate(command)
+    const prepared = yield* choose(command.containment ?? options.containment)
     const environment = ChildEnvironment.make(inherited(), command.env)
     yield* ProgramPath.checkDirectory(command.program, cwd)
     const program = yield* ProgramPath.resolve(command.program, cwd, environment["PATH"] ?? "")
-    const prepared = yield* choose(command.containment ?? options.containment)
     const { strategy } = prepared.availability
     yield* startWatchdog
 

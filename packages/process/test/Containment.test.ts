@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
+import { once } from "node:events"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { Worker } from "node:worker_threads"
 import * as Containment from "../src/Containment.ts"
 import * as Supervisor from "../src/Supervisor.ts"
 import * as Specimens from "./support/specimens.ts"
@@ -74,6 +76,17 @@ describe.skipIf(!linux)("Supervisor", () => {
       const child = yield* supervisor.spawn({ program: "true", cwd: "/", containment: "group" })
       assert.deepStrictEqual([child.strategy, yield* child.exit], ["group", { code: 0, signal: null }])
     })))
+
+  it.live.skipIf(!namespaces)("refuses a namespace in a worker thread, whose end would kill the program, and takes a group there", () =>
+    Effect.gen(function*() {
+      const worker = new Worker(new URL("support/workerThread.ts", import.meta.url), { execArgv: ["--conditions=turnpike-source"] })
+      const [answer] = yield* Effect.promise(() => once(worker, "message"))
+      yield* Effect.promise(() => worker.terminate())
+      assert.deepStrictEqual(answer, {
+        asked: "containment pid-namespace is not available here: this is a worker thread, whose end would kill the program; spawn from the main thread, or use group",
+        byDefault: "group"
+      })
+    }))
 
   it.live("says what broke when a containment cannot be set up for one command", () =>
     withPrograms(["sh", "setpriv", "setsid", "grep"], (directory) =>

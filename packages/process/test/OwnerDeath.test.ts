@@ -1,9 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
+import * as ProcessTable from "../src/internal/processTable.ts"
 import { killOwner } from "./support/ownerDeath.ts"
 import * as Specimens from "./support/specimens.ts"
 import { isRoot, required, stages } from "./support/stages.ts"
+
+const watchdogsOf = (owner: number): ReadonlyArray<number> => {
+  const table = ProcessTable.ofThisMachine()
+  return table.rows().filter((row) => row.parentPid === owner && !row.zombie && table.command(row.pid).includes("turnpike-watchdog")).map((row) => row.pid)
+}
 
 describe("an owner killed with SIGKILL", () => {
   for (const stage of stages(isRoot ? "root" : "an ordinary user")) {
@@ -16,6 +22,21 @@ describe("an owner killed with SIGKILL", () => {
       assert.isAbove(rounds[1]!.running, Specimens.escaped.length)
     }, 60_000)
   }
+
+  const group = stages(isRoot ? "root" : "an ordinary user").find((stage) => stage.strategy === "group")!
+  it.skipIf(group.missing !== undefined)("leaves nothing though somebody killed its watchdog before", async () => {
+    const killed = new Set<number>()
+    const round = await killOwner(group, 300, async (owner) => {
+      for (const pid of watchdogsOf(owner)) {
+        killed.add(pid)
+        process.kill(pid, "SIGKILL")
+      }
+      const deadline = performance.now() + 10_000
+      while (watchdogsOf(owner).every((pid) => killed.has(pid)) && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10))
+    })
+    assert.strictEqual(killed.size, 1)
+    assert.deepStrictEqual(round.survivors, [])
+  }, 30_000)
 
   it.skipIf(process.platform !== "linux")("leaves everything where nothing is supervised: the count can see it", async () => {
     const directory = Specimens.makeDirectory("unsupervised")

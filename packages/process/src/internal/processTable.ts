@@ -3,7 +3,8 @@
  * synchronous pass (a few milliseconds for some hundred processes).
  *
  * A process that ends while it is being read is left out. Linux answers from
- * `/proc`; elsewhere `ps` answers, without environments, pipes and namespaces.
+ * `/proc`; elsewhere `ps` answers, without environments, pipes and namespaces;
+ * where neither can be had, single processes are looked for by their number.
  */
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -19,7 +20,7 @@ export interface Row {
 }
 
 export interface ProcessTable {
-  readonly source: "procfs" | "ps"
+  readonly source: "procfs" | "ps" | "none"
   readonly rows: () => ReadonlyArray<Row>
   readonly row: (pid: number) => Row | undefined
   /** The command line with spaces between the arguments; the bracketed name where there is none; "" for a dead one. */
@@ -152,17 +153,47 @@ const ps: ProcessTable = {
   uid: (pid) => psEntry(pid)?.uid ?? -1
 }
 
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM"
+  }
+}
+
+/** Knows nobody's parent, group or start: enough to end a program, too little to find what it started. */
+const none: ProcessTable = {
+  source: "none",
+  rows: () => [],
+  row: (pid) => isAlive(pid) ? { pid, parentPid: 0, group: pid, session: pid, started: 0, zombie: false } : undefined,
+  command: () => "",
+  environment: () => "",
+  files: () => [],
+  namespacePids: () => [],
+  uid: () => -1
+}
+
 /**
  * Answers the table of this machine. A `/proc` that was mounted for another pid
- * namespace counts other numbers than `kill` does, so it is not used.
+ * namespace counts other numbers than `kill` does, and so does a `ps` that reads
+ * it: neither is used.
  */
 export const ofThisMachine = (): ProcessTable => {
-  try {
-    if (fs.readlinkSync("/proc/self") === String(process.pid)) return procfs
-  } catch {
-    // No /proc here.
+  if (process.platform === "win32") return none
+  if (process.platform !== "linux") {
+    try {
+      psEntries()
+      return ps
+    } catch {
+      return none
+    }
   }
-  return ps
+  try {
+    return fs.readlinkSync("/proc/self") === String(process.pid) ? procfs : none
+  } catch {
+    return none
+  }
 }
 
 export const sources = { procfs, ps }

@@ -292,6 +292,8 @@ export const make = (parts: Parts): SupervisedChild => {
       namespaced ? killNamespace : killEach("SIGKILL"),
       killBoundMs
     )
+    // Where nothing can be listed, the group is all that can be reached.
+    if (table.source === "none") NodeChild.kill(-node.pid, "SIGKILL")
     if (namespaced) {
       // Lets the holder of an empty namespace go.
       node.control?.end()

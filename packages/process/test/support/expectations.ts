@@ -15,7 +15,7 @@ export const expectations = (strategy: Strategy): Record<ScenarioName, { readonl
     "both outputs": {
       fact: "reads both outputs at the same time and refuses what comes after the end of input and a second reader",
       facts: {
-        lines: ["out naïve"],
+        lines: ["out naïve", "there"],
         errors: "err naïve\n",
         totalBytes: 11,
         exit: { code: 0, signal: null },

@@ -37,7 +37,12 @@ export interface Round {
  * Starts an owner, kills it with SIGKILL `delayMs` after it has begun to spawn a
  * program whose children get away, and answers what is alive 10 s later at most.
  */
-export const killOwner = async (stage: Stage, delayMs: number): Promise<Round> => {
+export const killOwner = async (
+  stage: Stage,
+  delayMs: number,
+  /** Done after the delay, with the owner's pid. */
+  before: (owner: number) => Promise<void> = async () => {}
+): Promise<Round> => {
   const directory = Specimens.makeDirectory("owner")
   Specimens.touch(directory, Specimens.escaped)
   const owner = startDriver(stage, { mode: "hold", names: [], concurrency: 1, directory })
@@ -48,6 +53,7 @@ export const killOwner = async (stage: Stage, delayMs: number): Promise<Round> =
     owner.once("exit", (code, signal) => reject(new Error(`the owner ended by itself (${code ?? signal}): ${errors}`)))
   })
   await pause(delayMs)
+  await before(owner.pid!)
   const running = Specimens.alive(directory).length
   owner.kill("SIGKILL")
   await new Promise<void>((resolve) => owner.once("exit", () => resolve()))

@@ -75,7 +75,7 @@ export const scenarios = {
   }),
 
   "both outputs": Effect.fnUntraced(function*(stage: Stage) {
-    const child = yield* stage.shell("read -r line; echo \"out $line\"; echo \"err $line\" >&2; cat >/dev/null")
+    const child = yield* stage.shell("read -r line; echo \"out $line\"; [ \"$(pwd -P)\" = \"$SPECIMEN_DIRECTORY\" ] && echo there; echo \"err $line\" >&2; cat >/dev/null")
     yield* child.stdin.writeLine("naïve")
     yield* child.stdin.end
     yield* child.stdin.end
