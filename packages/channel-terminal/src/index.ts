@@ -1,1 +1,10 @@
-export {}
+export * as KeyboardInput from "./KeyboardInput.ts"
+export * as LineInput from "./LineInput.ts"
+export * as Outlet from "./Outlet.ts"
+export * as Printable from "./Printable.ts"
+export * as PromptLine from "./PromptLine.ts"
+export * as Screen from "./Screen.ts"
+export * as Style from "./Style.ts"
+export * as TerminalChannel from "./TerminalChannel.ts"
+export * as TerminalPermission from "./TerminalPermission.ts"
+export * as TurnText from "./TurnText.ts"

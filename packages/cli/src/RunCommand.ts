@@ -1,0 +1,144 @@
+/**
+ * `turnpike run`: one task on one harness.
+ */
+import { type AgentRunEvent, type AgentRunResult, Verdict } from "@turnpike/contract"
+import { KeyboardInput, Outlet, Screen, Style, TerminalPermission, TurnText } from "@turnpike/channel-terminal"
+import { Cancel, type ChannelError, type Permission, Run, type RunStream } from "@turnpike/kernel"
+import { Supervisor } from "@turnpike/process"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { randomUUID } from "node:crypto"
+import { type Given, one } from "./CommandLine.ts"
+import * as Composition from "./Composition.ts"
+import * as Program from "./Program.ts"
+import { refuse, type Refusal } from "./Refusal.ts"
+import * as ResultFile from "./ResultFile.ts"
+import * as Signals from "./Signals.ts"
+import * as SpecInput from "./SpecInput.ts"
+import * as Version from "./Version.ts"
+
+export type Format = "text" | "events" | "summary"
+
+/** How long a turn that was asked to end may take: 10 s. Interrupting again is quicker. */
+export const graceMillis = 10_000
+
+/** The format that flags choose, else text on a terminal and events elsewhere. */
+const format = (given: Given): Effect.Effect<Format, Refusal> => {
+  const chosen = one(given, "format") as Format | undefined
+  const json = one(given, "json")
+  if (chosen !== undefined && json !== undefined) {
+    return Effect.fail(refuse("USAGE", "--format and --json each give the format", { remedy: "Leave out --json." }))
+  }
+  return Effect.succeed(chosen ?? (json === undefined ? (process.stdout.isTTY ? "text" : "events") : json === "true" ? "events" : "summary"))
+}
+
+/** What shows a run while it runs, and delivers what came of it. */
+interface Presentation {
+  readonly sink: RunStream.Sink
+  readonly deliver: "stream" | "caller"
+  /** Runs beside the run. */
+  readonly beside: Effect.Effect<void, never, Scope.Scope>
+  /** Tells the result, where the stream does not carry it. */
+  readonly finish: (result: AgentRunResult.AgentRunResult) => Effect.Effect<void, ChannelError.ChannelError>
+}
+
+const events = (out: Outlet.Outlet, hasResultFile: boolean): Presentation => ({
+  sink: (event: AgentRunEvent.AgentRunEvent) => out.write(`${JSON.stringify(event)}\n`),
+  deliver: hasResultFile ? "caller" : "stream",
+  beside: Effect.void,
+  finish: () => out.flush
+})
+
+const summary = (out: Outlet.Outlet): Presentation => ({
+  sink: () => Effect.void,
+  deliver: "caller",
+  beside: Effect.void,
+  finish: (result) => Effect.andThen(out.write(`${TurnText.summary(result)}\n`), out.flush)
+})
+
+const text = (out: Outlet.Outlet, err: Outlet.Outlet): Presentation => {
+  const screen = Screen.make(out, err)
+  const turn = TurnText.make(Style.choose(err.isTerminal, process.env))
+  return {
+    sink: (event) => screen.show(turn.add(event)),
+    deliver: "caller",
+    beside: screen.watch(turn.activity),
+    finish: (result) =>
+      screen.show(turn.end(TurnText.endingOf(result))).pipe(Effect.andThen(out.flush), Effect.andThen(err.flush))
+  }
+}
+
+const isAtTerminal = (chosen: Format): boolean =>
+  chosen === "text" && process.stdin.isTTY === true && process.stderr.isTTY === true
+
+const command = (given: Given, positional: string | undefined): Effect.Effect<number, Refusal, Scope.Scope> =>
+  Effect.gen(function*() {
+    const cancel = yield* Cancel.make
+    const escalate = Cancel.escalator(cancel)
+    const chosen = yield* format(given)
+    const signals = yield* Signals.listen({
+      receive: (signal) => Effect.map(escalate(signal), ({ mode }) => ({ isHard: mode === "hard" })),
+      say: Composition.say
+    })
+    const out = Outlet.make(process.stdout, "standard output")
+    const err = Outlet.make(process.stderr, "standard error")
+
+    const preparation = Effect.gen(function*() {
+      const spec = yield* SpecInput.make(given, positional)
+      const redact = Composition.redactor(spec)
+      const resultPath = one(given, "result-file")
+      const resultFile = resultPath === undefined ? undefined : yield* ResultFile.open(resultPath)
+      const ask: Permission.Decider | undefined = isAtTerminal(chosen)
+        ? TerminalPermission.make(KeyboardInput.make(process.stdin, process.stderr), Effect.asVoid(escalate("interrupt")))
+        : undefined
+      const supervisor = yield* Supervisor.make({ environment: Composition.environment(), redact, reapOrphans: false })
+      const prepared = yield* Composition.prepare({ given, spec, ask, redact }).pipe(
+        Effect.provideService(Supervisor.Supervisor, supervisor)
+      )
+      return { prepared, redact, resultFile }
+    })
+    const ready = yield* Effect.raceFirst(preparation, cancel.graceful)
+    if ("cause" in ready) {
+      Composition.say("turnpike: stopped before the run began; nothing was started")
+      return Verdict.consequences({ type: "aborted", ...ready }).exitCode
+    }
+    const { prepared, redact, resultFile } = ready
+
+    const presentation = chosen === "events"
+      ? events(out, resultFile !== undefined)
+      : chosen === "summary"
+      ? summary(out)
+      : text(out, err)
+    const begun = yield* Deferred.make<void>()
+    yield* Effect.forkScoped(Effect.andThen(Deferred.await(begun), Composition.reap(redact)))
+    const result = yield* Effect.scoped(Effect.andThen(
+      presentation.beside,
+      Run.execute(prepared, {
+        runId: randomUUID(),
+        turnpikeVersion: Version.read(),
+        sink: (event) => Effect.andThen(presentation.sink(event), Deferred.succeed(begun, undefined)),
+        cancel,
+        deliver: presentation.deliver,
+        grace: graceMillis
+      })
+    ))
+    yield* signals.finish
+    const { exitCode } = Verdict.consequences(result.verdict)
+
+    // The file first: it does not depend on somebody who reads.
+    const written = resultFile === undefined ? undefined : yield* Effect.flip(resultFile.write(result)).pipe(Effect.option)
+    const shown = yield* Effect.option(Effect.flip(presentation.finish(result)))
+    if (written?._tag === "Some") {
+      Composition.tell(written.value, redact)
+      return 1
+    }
+    if (shown._tag === "Some") {
+      Composition.tell(refuse("OUTPUT_CLOSED", `standard output went away before everything was told; the run ended as ${TurnText.word(result.verdict)}`), redact)
+      return exitCode === 0 ? 1 : exitCode
+    }
+    return exitCode
+  })
+
+export const main = (given: Given, [positional]: ReadonlyArray<string>): Promise<number> =>
+  Program.run(command(given, positional))
