@@ -7,9 +7,9 @@ import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { AgentSession } from "./AgentSession.ts"
 import type * as HarnessError from "./HarnessError.ts"
-import type * as Permission from "./Permission.ts"
-import type * as Redaction from "./Redaction.ts"
-import type * as ToolAllowlist from "./ToolAllowlist.ts"
+import * as Permission from "./Permission.ts"
+import * as Redaction from "./Redaction.ts"
+import * as ToolAllowlist from "./ToolAllowlist.ts"
 
 /** What to continue. */
 export interface Resume {
@@ -42,6 +42,29 @@ export interface SessionOptions {
   /** Removes credentials from text that leaves the process. */
   readonly redact: Redaction.Redactor
 }
+
+/**
+ * Options with the careful choices for whatever is not given: a new session,
+ * reading and searching only, permissions denied, nothing inherited, the
+ * harness's own program, settings and model, the usual shapes of credentials
+ * redacted.
+ */
+export const options = (
+  given: Pick<SessionOptions, "sessionId" | "cwd"> & Partial<SessionOptions>
+): SessionOptions => ({
+  resume: undefined,
+  model: undefined,
+  system: undefined,
+  tools: ToolAllowlist.readOnlyDefault,
+  permission: Permission.deny,
+  inheritedEnv: {},
+  env: {},
+  credentials: undefined,
+  program: undefined,
+  configDir: undefined,
+  redact: Redaction.shapes,
+  ...given
+})
 
 /** What was found when a session was closed. */
 export interface CloseReport {
