@@ -7,7 +7,8 @@
  * kills, again and again until a round finds nothing, every process that has the
  * supervisor's tag in its environment, descends from a process it was told of,
  * or shares a session or process group with one. It needs sh, grep and /proc;
- * without /proc it kills the groups that it was told of.
+ * without a /proc that shows its own numbers it kills the groups that it was
+ * told of.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import type { Writable } from "node:stream"
@@ -23,6 +24,12 @@ while read -r word pid started; do
     done) exit 0 ;;
   esac
 done
+self=
+read -r self rest 2>/dev/null </proc/self/stat
+if [ "$self" != $$ ]; then
+  for root in $roots; do kill -s KILL -- "-\${root%:*}" 2>/dev/null; done
+  exit 0
+fi
 rounds=0
 while [ $rounds -lt 60 ]; do
   rounds=$((rounds + 1))
@@ -49,10 +56,6 @@ while [ $rounds -lt 60 ]; do
       case $roots in *" $4:"*|*" $5:"*) known="$known$pid "; grown=1 ;; esac
     done
   done
-  if [ ! -e /proc/self/stat ]; then
-    for root in $roots; do kill -s KILL -- "-\${root%:*}" 2>/dev/null; done
-    exit 0
-  fi
   [ "$known" = ' ' ] && exit 0
   for pid in $known; do kill -s KILL "$pid" 2>/dev/null; done
 done

@@ -31,6 +31,8 @@ export interface Stage {
   readonly user: User
   readonly runtime: Runtime
   readonly tini: string | false | undefined
+  /** Put before the driver's command. */
+  readonly within?: ReadonlyArray<string>
   /** Why it cannot be set up; `undefined` when it can. */
   readonly missing: string | undefined
 }
@@ -97,12 +99,19 @@ export const stages = (user: User, runtime: Runtime = "Node"): ReadonlyArray<Sta
   stage("group", user, runtime)
 ]
 
+/** A pid namespace under a `/proc` that shows the numbers of the one above: pids from it must not be killed. */
+export const withForeignProc: Stage = {
+  ...stage("group", "root"),
+  title: "group, under a /proc of another pid namespace",
+  within: ["unshare", "--pid", "--fork", "--kill-child=KILL"]
+}
+
 const commandOf = (stage: Stage, order: Omit<Order, "strategy" | "tini">): ReadonlyArray<string> => {
   const full: Order = { ...order, strategy: stage.strategy, ...(stage.tini === undefined ? {} : { tini: stage.tini }) }
   const runtime = stage.runtime === "Deno"
     ? [deno()!, "run", "--allow-all", "--no-check", "--conditions=turnpike-source"]
     : [process.execPath, "--conditions=turnpike-source"]
-  return withRepositoryInReach([...runtime, driver, JSON.stringify(full)], stage.user)
+  return [...stage.within ?? [], ...withRepositoryInReach([...runtime, driver, JSON.stringify(full)], stage.user)]
 }
 
 /** Starts a driver; its caller ends it. */
