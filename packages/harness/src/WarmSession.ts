@@ -64,6 +64,8 @@ export const open = <State>(
     /** Whether the harness is known to hold history that a fresh session would lose. */
     let hasHistory = options.resume !== undefined
     let current: LiveTurn.LiveTurn<State> | undefined
+    /** Sends the last turn's prompt. */
+    let prompting: Fiber.Fiber<void> | undefined
     let closed = false
     let held: Array<TurnEvent.Of<"notice">> = []
     let notKept = 0
@@ -337,7 +339,9 @@ export const open = <State>(
     const interruptProcess = (target: LiveProcess.LiveProcess<State>) =>
       Effect.suspend(() => {
         if (dialect.interrupt === undefined) return Effect.asVoid(target.child.signal("SIGINT"))
-        return advance(target, dialect.interrupt).pipe(
+        // A request that overtook the prompt would find nothing to interrupt.
+        const prompted = prompting === undefined ? Effect.void : Fiber.await(prompting)
+        return Effect.andThen(prompted, advance(target, dialect.interrupt)).pipe(
           Effect.timeoutOption("1 second"),
           // A process that does not read its input cannot be asked through it.
           Effect.flatMap((sent) => Option.isSome(sent) ? Effect.void : Effect.asVoid(target.child.signal("SIGINT")))
@@ -371,7 +375,7 @@ export const open = <State>(
         }
         held = []
         notKept = 0
-        yield* Effect.forkIn(advance(process, (state) => dialect.prompt(state, prompt)), process.scope)
+        prompting = yield* Effect.forkIn(advance(process, (state) => dialect.prompt(state, prompt)), process.scope)
         return Stream.fromQueue(turn.queue)
       }))
 
