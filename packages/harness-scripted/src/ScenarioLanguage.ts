@@ -241,7 +241,7 @@ export const scenarioFields = {
   description: optional(string("What the scenario is for, in a sentence.")),
   model: optional(string("The model that is named where the caller names none. Absent means scripted-1.")),
   tools: optional(strings("The tools that are named as being in force. Absent means those the caller allows.")),
-  reports_violations: optional(boolean("Whether the tools above are named even where the caller allows fewer. Absent means false.")),
+  reports_violations: optional(boolean("Whether the model and tools above are named even where the caller asked for others. Absent means false.")),
   handshake: optional(
     literals(["answer", "never", "other_protocol"], "How the agent answers the opening of a session. Absent means answer.")
   ),
@@ -253,6 +253,7 @@ export const scenarioFields = {
     "What becomes of a session that is resumed: it goes on, goes on under a new id, is not found, or is held by another. Absent means same_id where it is known and not found otherwise."
   )),
   start: optional(actions("Played before anything is read.")),
+  after_opening: optional(actions("Played once the first line of input has been dealt with.")),
   turns: list(
     turnFields,
     "A prompt is answered by the first turn that is for it and has not been played, unless it repeats."

@@ -1,4 +1,8 @@
+export * as DialectPlayer from "./DialectPlayer.ts"
+export type * as DialectWords from "./DialectWords.ts"
+export * as HarnessSuite from "./HarnessSuite.ts"
 export * as ModelReply from "./ModelReply.ts"
 export * as ModelRequest from "./ModelRequest.ts"
 export * as ModelScenario from "./ModelScenario.ts"
 export * as ModelServer from "./ModelServer.ts"
+export * as Situation from "./Situation.ts"

@@ -20,7 +20,7 @@ const help = `turnpike-scripted-agent: an agent that does what a scenario says
 
   turnpike-scripted-agent [--scenario FILE|NAME] [--session ID | --resume ID]
   turnpike-scripted-agent [--scenario FILE|NAME] --dialect-module FILE [-- ARGUMENT...]
-  turnpike-scripted-agent --replay RECORDING [--speed N]
+  turnpike-scripted-agent --replay RECORDING [--speed N] [-- ARGUMENT...]
 
 It reads one JSON object a line from standard input and writes one a line to
 standard output. Without --scenario it plays \`demo\`.
@@ -133,7 +133,9 @@ const read = (argv: ReadonlyArray<string>): Arguments => {
         found.own.push(flag, value(i++))
         break
       case "--":
-        if (found.dialect === undefined) return refuse("-- and what follows it belong to --dialect-module; see --help")
+        if (found.dialect === undefined && found.replay === undefined) {
+          return refuse("-- and what follows it belong to --dialect-module and --replay; see --help")
+        }
         found.own.push(...argv.slice(i + 1))
         return found
       default:

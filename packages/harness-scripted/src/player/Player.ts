@@ -66,6 +66,8 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
   let running: { readonly turn: TurnState; readonly abort: AbortController } | undefined
   let turns = 0
   let inputEnded = false
+  let isOpened = false
+  let reads = true
   let ignoresInterrupts = false
   let ignoresEof = false
   const played = new Set<Turn>()
@@ -87,6 +89,9 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
     }
   }
   const dialect: Dialect = module.makeDialect(host)
+
+  // Nothing but `exit` ends the process, also when no input is read and nothing is waited for.
+  setInterval(() => {}, 3_600_000)
 
   const exit = async (code: number): Promise<never> => {
     await output.flushed()
@@ -235,6 +240,7 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
         ignoresEof = true
         return
       case "stop_reading":
+        reads = false
         process.stdin.pause()
         return
       case "close":
@@ -273,15 +279,8 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
     }
   }
 
-  /** Waits until the list is stopped; the timer keeps the process alive meanwhile. */
-  const hang = async (stop: AbortSignal): Promise<void> => {
-    const alive = setInterval(() => {}, 3_600_000)
-    try {
-      await orStopped(stop, new Promise<never>(() => {}))
-    } finally {
-      clearInterval(alive)
-    }
-  }
+  /** Waits until the list is stopped. */
+  const hang = (stop: AbortSignal): Promise<void> => orStopped(stop, new Promise<never>(() => {}))
 
   /** Written in pieces, so that a line of any size needs little memory here. */
   const hugeLine = async (bytes: number): Promise<void> => {
@@ -384,6 +383,14 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
 
   const onLine = async (line: string): Promise<void> => {
     const input = dialect.read(line)
+    if (!isOpened) {
+      isOpened = true
+      // Nothing else is read before this has been played.
+      process.stdin.pause()
+      void begin(list(scenario.after_opening ?? [], outside).then(() => {
+        if (reads) process.stdin.resume()
+      }))
+    }
     switch (input.kind) {
       case "prompt":
         queue.push({ id: input.id, text: input.text })

@@ -93,9 +93,10 @@ export const makeDialect = (host: DialectHost): Dialect => {
           if (openId !== "") return { kind: "exit", code: 1, stderr: "turnpike-scripted-agent: it is open already\n" }
           openId = "open"
           const state = host.session()
-          if (text(frame["model"]) !== "") state.model = text(frame["model"])
+          const { model, reports_violations: lies, tools } = host.scenario
+          if (text(frame["model"]) !== "" && !(lies === true && model !== undefined)) state.model = text(frame["model"])
           state.system = text(frame["system"])
-          if (Array.isArray(frame["tools"]) && host.scenario.reports_violations !== true) state.tools = frame["tools"].map(text)
+          if (Array.isArray(frame["tools"]) && !(lies === true && tools !== undefined)) state.tools = frame["tools"].map(text)
           if (host.scenario.handshake !== "never") announce()
           return { kind: "handled" }
         }

@@ -1,0 +1,131 @@
+/**
+ * Makes programs that pretend to be a vendor's command: they speak its protocol
+ * and do what a scenario says, or repeat a recording byte for byte.
+ *
+ * Such a program is a small launcher in front of the scripted agent's
+ * executable, which belongs to `@turnpike/harness-scripted`. It is looked for
+ * when a program is made, not imported: install that package beside this one,
+ * or name the executable.
+ */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as fs from "node:fs"
+import { createRequire } from "node:module"
+import * as os from "node:os"
+import * as path from "node:path"
+import { fileURLToPath } from "node:url"
+import type { Json } from "./DialectWords.ts"
+import * as Situation from "./Situation.ts"
+
+/** The scripted agent's executable is not to be found, or the launcher could not be written. */
+export class PlayerUnavailable extends Schema.TaggedError<PlayerUnavailable>()("PlayerUnavailable", { detail: Schema.String }) {
+  override get message() {
+    return this.detail
+  }
+}
+
+const extension = import.meta.url.endsWith(".ts") ? "ts" : "js"
+
+/** The file of a dialect of this package. */
+const dialectFile = (name: string): string => fileURLToPath(new URL(`./dialects/${name}.${extension}`, import.meta.url))
+
+/** The module that speaks Claude Code's stream-json protocol. */
+export const claude: string = dialectFile("ClaudeDialect")
+
+interface Manifest {
+  readonly bin: { readonly "turnpike-scripted-agent": string }
+}
+
+/** Finds the package as the working directory's own modules would, else beside this package. */
+const findPackage = (): string | undefined => {
+  try {
+    return createRequire(path.join(process.cwd(), "package.json")).resolve("@turnpike/harness-scripted/package.json")
+  } catch {
+    const beside = fileURLToPath(new URL("../../harness-scripted/package.json", import.meta.url))
+    return fs.existsSync(beside) ? beside : undefined
+  }
+}
+
+/** The scripted agent's executable. */
+export const agent: Effect.Effect<string, PlayerUnavailable> = Effect.suspend(() => {
+  const found = findPackage()
+  if (found === undefined) {
+    return Effect.fail(
+      new PlayerUnavailable({
+        detail: "the scripted agent, which plays dialects, was not found: install @turnpike/harness-scripted beside @turnpike/testkit, or name its executable"
+      })
+    )
+  }
+  const manifest = JSON.parse(fs.readFileSync(found, "utf8")) as Manifest
+  return Effect.succeed(path.join(path.dirname(found), manifest.bin["turnpike-scripted-agent"]))
+})
+
+const quoted = (argument: string): string => `'${argument.replaceAll("'", "'\\''")}'`
+
+const failed = (cause: unknown): PlayerUnavailable =>
+  new PlayerUnavailable({ detail: `the player's files could not be written: ${cause instanceof Error ? cause.message : String(cause)}` })
+
+/** A directory that is gone when the scope ends. */
+const directory = Effect.acquireRelease(
+  Effect.try({ try: () => fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-player-")), catch: failed }),
+  (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))
+)
+
+const launcher = (name: string, options: { readonly agent?: string | undefined }, args: (directory: string) => ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const executable = options.agent ?? (yield* agent)
+    const made = yield* directory
+    return yield* Effect.try({
+      try: () => {
+        const runtime = process.versions["deno"] === undefined ? [process.execPath] : [process.execPath, "run", "-A", "--quiet"]
+        const line = [...runtime, executable, ...args(made)].map(quoted).join(" ")
+        const file = path.join(made, name)
+        fs.writeFileSync(file, `#!/bin/sh\nexec ${line} "$@"\n`, { mode: 0o755 })
+        return file
+      },
+      catch: failed
+    })
+  })
+
+export interface PlayOptions {
+  /** The dialect's module, such as {@link claude}; absent means the scripted agent's own protocol. */
+  readonly dialect?: string | undefined
+  /** The scripted agent's executable; looked for unless given. */
+  readonly agent?: string | undefined
+  /** The program's file name, such as `claude`. */
+  readonly name?: string | undefined
+}
+
+/**
+ * Makes a program that plays a scenario. It takes the vendor's own arguments and
+ * lasts as long as the scope. A scenario with a mistake is told by the program:
+ * exit 2, and every place that is wrong on standard error.
+ */
+export const program = (
+  scenario: { readonly [key: string]: Json },
+  options: PlayOptions = {}
+): Effect.Effect<string, PlayerUnavailable, Scope.Scope> =>
+  launcher(options.name ?? "agent", options, (made) => {
+    const file = path.join(made, "scenario.json")
+    fs.writeFileSync(file, JSON.stringify(scenario))
+    return ["--scenario", file, ...(options.dialect === undefined ? [] : ["--dialect-module", options.dialect, "--"])]
+  })
+
+/**
+ * Makes a program that repeats a recording: a file with what the real program
+ * wrote, with its `.meta.json` beside it. It reads input but does not understand
+ * it, and takes any arguments. `speed` is how many times faster than recorded;
+ * 0, which is what is done unless given, leaves no pauses.
+ */
+export const replay = (
+  recording: string,
+  options: { readonly agent?: string | undefined; readonly name?: string | undefined; readonly speed?: number } = {}
+): Effect.Effect<string, PlayerUnavailable, Scope.Scope> =>
+  launcher(options.name ?? "agent", options, () => ["--speed", String(options.speed ?? 0), "--replay", recording, "--"])
+
+/** Makes a program that brings a situation about. */
+export const situation = (
+  which: Situation.Situation,
+  options: PlayOptions & { readonly tools: Situation.ToolNames }
+): Effect.Effect<string, PlayerUnavailable, Scope.Scope> => program(Situation.scenario(which, options.tools), options)
