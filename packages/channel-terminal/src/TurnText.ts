@@ -33,6 +33,8 @@ export interface TurnText {
   readonly add: (event: AgentRunEvent.Payload) => ReadonlyArray<Piece>
   /** Ends the turn. The next event begins another one. */
   readonly end: (ending: Ending) => ReadonlyArray<Piece>
+  /** A line beside the turn. */
+  readonly note: (sentence: string) => ReadonlyArray<Piece>
   /** What goes on now, in a few words, for a line that shows the time. */
   readonly activity: () => string
 }
@@ -205,6 +207,7 @@ export const make = (style: Style): TurnText => {
       denied.clear()
       return pieces
     },
+    note: (sentence) => aside("dim", oneLine(sentence, remarkCharacters)),
     activity: () => activity
   }
 }

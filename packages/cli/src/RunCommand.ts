@@ -39,14 +39,19 @@ interface Presentation {
   readonly deliver: "stream" | "caller"
   /** Runs beside the run. */
   readonly beside: Effect.Effect<void, never, Scope.Scope>
+  /** Tells a person something beside the run. */
+  readonly note: (sentence: string) => Effect.Effect<void>
   /** Tells the result, where the stream does not carry it. */
   readonly finish: (result: AgentRunResult.AgentRunResult) => Effect.Effect<void, ChannelError.ChannelError>
 }
+
+const noted = (sentence: string) => Effect.sync(() => Composition.say(`turnpike: ${sentence}`))
 
 const events = (out: Outlet.Outlet, hasResultFile: boolean): Presentation => ({
   sink: (event: AgentRunEvent.AgentRunEvent) => out.write(`${JSON.stringify(event)}\n`),
   deliver: hasResultFile ? "caller" : "stream",
   beside: Effect.void,
+  note: noted,
   finish: () => out.flush
 })
 
@@ -54,6 +59,7 @@ const summary = (out: Outlet.Outlet): Presentation => ({
   sink: () => Effect.void,
   deliver: "caller",
   beside: Effect.void,
+  note: noted,
   finish: (result) => Effect.andThen(out.write(`${TurnText.summary(result)}\n`), out.flush)
 })
 
@@ -64,6 +70,7 @@ const text = (out: Outlet.Outlet, err: Outlet.Outlet): Presentation => {
     sink: (event) => screen.show(turn.add(event)),
     deliver: "caller",
     beside: screen.watch(turn.activity),
+    note: (sentence) => Effect.ignore(screen.show(turn.note(sentence))),
     finish: (result) =>
       screen.show(turn.end(TurnText.endingOf(result))).pipe(Effect.andThen(out.flush), Effect.andThen(err.flush))
   }
@@ -77,10 +84,14 @@ const command = (given: Given, positional: string | undefined): Effect.Effect<nu
     const cancel = yield* Cancel.make
     const escalate = Cancel.escalator(cancel)
     const chosen = yield* format(given)
-    const signals = yield* Signals.listen({
-      receive: (signal) => Effect.map(escalate(signal), ({ mode }) => ({ isHard: mode === "hard" })),
-      say: Composition.say
-    })
+    let note: (sentence: string) => Effect.Effect<void> = () => Effect.void
+    const signals = yield* Signals.listen((signal) =>
+      Effect.flatMap(escalate(signal), ({ mode }) =>
+        Effect.as(
+          note(mode === "hard" ? "cutting the turn off" : "asking the agent to end its turn; interrupt again to cut it off"),
+          { isHard: mode === "hard" }
+        ))
+    )
     const out = Outlet.make(process.stdout, "standard output")
     const err = Outlet.make(process.stderr, "standard error")
 
@@ -110,6 +121,7 @@ const command = (given: Given, positional: string | undefined): Effect.Effect<nu
       : chosen === "summary"
       ? summary(out)
       : text(out, err)
+    note = presentation.note
     const begun = yield* Deferred.make<void>()
     yield* Effect.forkScoped(Effect.andThen(Deferred.await(begun), Composition.reap(redact)))
     const result = yield* Effect.scoped(Effect.andThen(

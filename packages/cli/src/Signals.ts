@@ -11,14 +11,12 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as fs from "node:fs"
 
-export interface Options {
-  /** Takes each signal until the program is to be left by force. Answers whether what runs now was cut off. */
-  readonly receive: (signal: Cancel.Signal) => Effect.Effect<{ readonly isHard: boolean }>
-  /** A sentence for the person, on standard error. */
-  readonly say: (text: string) => void
-}
+/** Takes a signal. Answers whether it was a hard request: the next one then leaves by force. */
+export type Receive = (signal: Cancel.Signal) => Effect.Effect<{ readonly isHard: boolean }>
 
 export interface Signals {
+  /** Signals go to this receiver from now on. */
+  readonly receiveBy: (receive: Receive) => Effect.Effect<void>
   /** What was cut off is over: the next hard request counts anew. */
   readonly rearm: Effect.Effect<void>
   /** Everything is over but the delivery: the next signal leaves by force. */
@@ -50,8 +48,9 @@ const leave = (signal: Cancel.Signal, why: string): never => {
 }
 
 /** Listens until the scope closes. */
-export const listen = (options: Options): Effect.Effect<Signals, never, Scope.Scope> =>
+export const listen = (first: Receive): Effect.Effect<Signals, never, Scope.Scope> =>
   Effect.gen(function*() {
+    let receive = first
     let isHard = false
     let isFinished = false
     let lastInterrupt = Number.NEGATIVE_INFINITY
@@ -66,7 +65,7 @@ export const listen = (options: Options): Effect.Effect<Signals, never, Scope.Sc
       }
       if (isHard || isFinished) return leave(signal, "left by force")
       Effect.runFork(
-        Effect.map(options.receive(signal), (outcome) => {
+        Effect.map(receive(signal), (outcome) => {
           if (!outcome.isHard || isHard) return
           isHard = true
           backstop = setTimeout(() => leave(signal, `stopping took longer than ${backstopMillis / 1000} s`), backstopMillis)
@@ -95,6 +94,10 @@ export const listen = (options: Options): Effect.Effect<Signals, never, Scope.Sc
         )
     )
     return {
+      receiveBy: (next) =>
+        Effect.sync(() => {
+          receive = next
+        }),
       rearm: clear,
       finish: Effect.sync(() => {
         isFinished = true

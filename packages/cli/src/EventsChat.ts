@@ -1,0 +1,133 @@
+/**
+ * A conversation between programs: one prompt a line in, the events of one run
+ * for each out.
+ *
+ * Every line gets exactly one result, in order, also one that is no prompt. A
+ * run that fails does not end the conversation; a reader that goes away does.
+ */
+import { type AgentRunResult, Failure, Usage, Verdict } from "@turnpike/contract"
+import { LineInput, type Outlet, PromptLine } from "@turnpike/channel-terminal"
+import { Cancel, type Harness, Run, type RunPreparation, RunStream } from "@turnpike/kernel"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import { randomUUID } from "node:crypto"
+import * as Composition from "./Composition.ts"
+import { graceMillis } from "./RunCommand.ts"
+import { refuse, type Refusal } from "./Refusal.ts"
+import type * as Signals from "./Signals.ts"
+
+export interface Options {
+  readonly prepared: RunPreparation.Prepared
+  readonly session: Harness.HarnessSession
+  readonly out: Outlet.Outlet
+  readonly version: string
+  readonly signals: Signals.Signals
+}
+
+/** The run of a line that is no prompt: nothing was started. */
+const refused = (options: Options, sink: RunStream.Sink, message: string): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const { harness, options: { cwd, sessionId } } = options.prepared
+    const error = Failure.make("INVALID_SPEC", message, { remedy: `Write one JSON object a line: ${PromptLine.example}` })
+    const verdict: Verdict.Verdict = { type: "error", error }
+    const { reason, success } = Verdict.consequences(verdict)
+    const outcome = { success, summary: error.message }
+    const stream = RunStream.make({
+      runId: randomUUID(),
+      sink,
+      opening: { sessionId, harness: harness.name, turnpikeVersion: options.version, cwd, capabilities: harness.capabilities, turn: 1 },
+      lost: () => Effect.void
+    })
+    const result: AgentRunResult.AgentRunResult = {
+      result: outcome,
+      reason,
+      verdict,
+      session: { id: sessionId, harness: harness.name, resumed: false, turn: 0 },
+      usage: Usage.unavailable,
+      denials: [],
+      background_killed: [],
+      killed: [],
+      survivors: [],
+      error,
+      session_log: [],
+      output_artifacts: [],
+      observability: null,
+      duration_ms: 0
+    }
+    yield* stream.end(outcome, reason)
+    yield* stream.result(result)
+  })
+
+/** What a line asks for. */
+const promptOf = (line: Exclude<LineInput.Line, { readonly _tag: "End" }>): Result.Result<string, string> => {
+  const why = (text: string) => `line ${line.number} of standard input ${text}`
+  return line._tag === "Bad" ? Result.fail(why(line.why)) : Result.mapError(PromptLine.parse(line.text), why)
+}
+
+/** Runs the conversation to its end and returns the exit code. */
+export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scope> =>
+  Effect.gen(function*() {
+    const { out, prepared, session, signals } = options
+    const left = yield* Deferred.make<number>()
+    let escalate: ((signal: Cancel.Signal) => Effect.Effect<Cancel.Request>) | undefined
+    let hasFailed = false
+    let isLost = false
+
+    yield* signals.receiveBy((signal) =>
+      Effect.gen(function*() {
+        const isEnd = signal === "terminate" || escalate === undefined
+        if (isEnd) yield* Deferred.succeed(left, signal === "terminate" ? 143 : 130)
+        const request = escalate === undefined ? undefined : yield* escalate(signal)
+        return { isHard: isEnd || request?.mode === "hard" }
+      })
+    )
+    const sink: RunStream.Sink = (event) =>
+      Effect.tapError(out.write(`${JSON.stringify(event)}\n`), () =>
+        Effect.sync(() => {
+          isLost = true
+        }))
+
+    const input = LineInput.make(process.stdin)
+    const answer = (line: Exclude<LineInput.Line, { readonly _tag: "End" }>) =>
+      Effect.gen(function*() {
+        const prompt = promptOf(line)
+        if (Result.isFailure(prompt)) {
+          hasFailed = true
+          return yield* refused(options, sink, prompt.failure)
+        }
+        const cancel = yield* Cancel.make
+        escalate = Cancel.escalator(cancel)
+        const result = yield* Run.execute({ ...prepared, spec: { ...prepared.spec, task: prompt.success } }, {
+          runId: randomUUID(),
+          turnpikeVersion: options.version,
+          sink,
+          cancel,
+          deliver: "stream",
+          grace: graceMillis,
+          keep: session
+        })
+        escalate = undefined
+        if (!(yield* Deferred.isDone(left))) yield* signals.rearm
+        hasFailed ||= !result.result.success
+      })
+
+    const conversation = Effect.gen(function*() {
+      while (true) {
+        const line: LineInput.Line | number = yield* Effect.raceFirst(input.next, Deferred.await(left)).pipe(
+          Effect.mapError((error) => refuse("CHANNEL_LOST", error.message))
+        )
+        if (typeof line === "number") return line
+        if (line._tag === "End") return hasFailed ? 3 : 0
+        yield* answer(line)
+        if (isLost) {
+          Composition.tell(refuse("OUTPUT_CLOSED", "standard output went away before everything was told"))
+          return 3
+        }
+      }
+    })
+    const code = yield* conversation
+    yield* Effect.ignore(out.flush)
+    return code
+  })

@@ -1,0 +1,157 @@
+/**
+ * A conversation with a person, on the kernel's session loop.
+ *
+ * A turn that fails is told and the conversation goes on. Ctrl-C asks the
+ * running turn to end, a second one cuts it off, a third one leaves.
+ */
+import { KeyboardInput, LineInput, type Outlet, Screen, type Style, TerminalChannel, TerminalPermission, TurnText } from "@turnpike/channel-terminal"
+import { type AgentSession, type Harness, type Permission, type RunPreparation, SessionDecorator, SessionLoop } from "@turnpike/kernel"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { fromFailure, type Refusal } from "./Refusal.ts"
+import * as RememberedSession from "./RememberedSession.ts"
+import { graceMillis } from "./RunCommand.ts"
+import type * as Signals from "./Signals.ts"
+
+/** The parts of a conversation that exist before its session does. */
+export interface Person {
+  readonly keyboard: KeyboardInput.KeyboardInput | undefined
+  readonly ask: Permission.Decider | undefined
+  /** Set when the conversation begins: what Ctrl-C means while a question is open. */
+  readonly onInterrupt: (handler: Effect.Effect<void>) => void
+}
+
+/** The person at the terminal; nobody where standard input is something else. */
+export const person = (): Person => {
+  let handler: Effect.Effect<void> = Effect.void
+  const isTerminal = process.stdin.isTTY === true
+  const keyboard = isTerminal
+    ? KeyboardInput.make(process.stdin, process.stdout.isTTY ? process.stdout : process.stderr)
+    : undefined
+  return {
+    keyboard,
+    ask: keyboard === undefined ? undefined : TerminalPermission.make(keyboard, Effect.suspend(() => handler)),
+    onInterrupt: (next) => {
+      handler = next
+    }
+  }
+}
+
+export interface Options {
+  readonly prepared: RunPreparation.Prepared
+  readonly session: Harness.HarnessSession
+  readonly person: Person
+  readonly out: Outlet.Outlet
+  readonly err: Outlet.Outlet
+  readonly style: Style.Style
+  readonly version: string
+  readonly signals: Signals.Signals
+}
+
+/** The turn that runs, for those who want it stopped. */
+const stoppable = (session: AgentSession.AgentSession, preempt: Effect.Effect<boolean>) => {
+  let interrupts = 0
+  let running = 0
+  let timer: Fiber.Fiber<unknown> | undefined
+  const watched: AgentSession.AgentSession = {
+    sessionId: session.sessionId,
+    interrupt: Effect.suspend(() => session.interrupt),
+    runTurn: (prompt) =>
+      Stream.suspend(() => {
+        running++
+        interrupts = 0
+        return session.runTurn(prompt)
+      }).pipe(Stream.ensuring(Effect.suspend(() => {
+        running--
+        const pending = timer
+        timer = undefined
+        return pending === undefined ? Effect.void : Fiber.interrupt(pending)
+      })))
+  }
+  return {
+    session: watched,
+    isRunning: () => running > 0,
+    /** Answers how often the running turn was asked to end, this time included. */
+    interrupt: Effect.suspend(() => {
+      interrupts++
+      if (interrupts > 1) return Effect.as(preempt, interrupts)
+      return Effect.as(
+        Effect.andThen(
+          session.interrupt,
+          Effect.sync(() => {
+            timer = Effect.runFork(Effect.andThen(Effect.sleep(graceMillis), preempt))
+          })
+        ),
+        interrupts
+      )
+    })
+  }
+}
+
+const lines = (input: LineInput.LineInput): TerminalChannel.Options["read"] => () =>
+  Effect.map(input.next, (line): TerminalChannel.Reading =>
+    line._tag === "Text" ? { _tag: "Line", text: line.text } : line._tag === "End" ? { _tag: "End" } : { _tag: "Line", text: "" })
+
+/** Runs the conversation to its end and returns the exit code. */
+export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scope> =>
+  Effect.gen(function*() {
+    const { err, out, person, prepared, style } = options
+    const { harness, options: { cwd, sessionId } } = prepared
+    const { keyboard } = person
+    const left = yield* Deferred.make<number>()
+    const text = TurnText.make(style)
+    const screen = Screen.make(out, err)
+    const channel = TerminalChannel.make({
+      read: keyboard === undefined
+        ? lines(LineInput.make(process.stdin))
+        : (continued) => keyboard.ask(continued ? "… " : "> "),
+      screen,
+      text,
+      opening: { sessionId, harness: harness.name, turnpikeVersion: options.version, cwd, capabilities: harness.capabilities, turn: 1 },
+      interrupted: Effect.asVoid(Deferred.succeed(left, 130))
+    })
+
+    const cuttable = yield* SessionDecorator.preemptible(RememberedSession.make(options.session, prepared))
+    const turn = stoppable(cuttable.session, cuttable.preempt)
+    const shown: AgentSession.AgentSession = {
+      ...turn.session,
+      runTurn: (prompt) =>
+        Stream.unwrap(Effect.as(screen.watch(text.activity), turn.session.runTurn(prompt))).pipe(
+          Stream.tapError(channel.turnFailed)
+        )
+    }
+    const session = yield* SessionDecorator.serial(SessionDecorator.resilient(shown))
+
+    const interrupt: Effect.Effect<{ readonly isHard: boolean }> = Effect.gen(function*() {
+      if (!turn.isRunning()) {
+        yield* Deferred.succeed(left, 130)
+        return { isHard: true }
+      }
+      const count = yield* turn.interrupt
+      if (count === 1) yield* Effect.ignore(screen.show(text.note("asking the agent to end its turn; Ctrl-C again cuts it off")))
+      if (count < 3) return { isHard: false }
+      yield* Deferred.succeed(left, 130)
+      return { isHard: true }
+    })
+    person.onInterrupt(Effect.asVoid(interrupt))
+    yield* options.signals.receiveBy((signal) =>
+      signal === "interrupt" ? interrupt : Effect.as(Deferred.succeed(left, 143), { isHard: true })
+    )
+
+    if (keyboard !== undefined) {
+      yield* Effect.ignore(screen.show([{ to: "aside", text: style.paint("dim", `${harness.name} · session ${sessionId} · /exit or Ctrl-D leaves`) + "\n" }]))
+    }
+    const conversation = SessionLoop.runSessionLoop(session, channel).pipe(
+      Effect.mapError((error) => fromFailure(error.failure)),
+      Effect.as(undefined)
+    )
+    const code = yield* Effect.raceFirst(conversation, Deferred.await(left))
+    yield* Effect.ignore(Effect.andThen(out.flush, err.flush))
+    const decided = yield* Deferred.poll(left)
+    if (code !== undefined) return code
+    if (decided._tag === "Some") return yield* decided.value
+    return keyboard === undefined && channel.hasFailed() ? 3 : 0
+  })
