@@ -1,1 +1,7 @@
-export {}
+export * as ClaudeConversation from "./ClaudeConversation.ts"
+export * as ClaudeFailure from "./ClaudeFailure.ts"
+export * as ClaudeHarness from "./ClaudeHarness.ts"
+export * as ClaudeProgram from "./ClaudeProgram.ts"
+export * as ClaudeTools from "./ClaudeTools.ts"
+export * as ClaudeUsage from "./ClaudeUsage.ts"
+export * as ClaudeWire from "./ClaudeWire.ts"

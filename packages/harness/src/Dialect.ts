@@ -41,6 +41,8 @@ export type Output =
     readonly _tag: "Ask"
     readonly request: Permission.Request
     readonly callId: string | undefined
+    /** An answer that the session's options hold already; the decider is then not asked. */
+    readonly preset?: Permission.Answer & { readonly by: string }
     readonly respond: (outcome: Outcome) => ReadonlyArray<Frame.Frame>
   }
   /** The harness no longer waits for the answer. */
@@ -102,10 +104,11 @@ export interface Dialect<State> {
   /** Why a process that went away in the middle of a turn did so; `undefined` leaves the explanation to the session. */
   readonly died: (evidence: Evidence) => Failure.Failure | undefined
   /**
-   * Whether a process that came to be in a turn is the program's own and may go
-   * on after it, such as a server that it keeps. Not asked while tasks are declared.
+   * Whether a child of the program that came to be in a turn is the program's own,
+   * such as a server that it keeps, and may go on after the turn with all that
+   * descends from it. Not asked while tasks are declared.
    */
-  readonly keeps: (process: ProcessInfo.ProcessInfo, programPid: number | undefined) => boolean
+  readonly keeps: (child: ProcessInfo.ProcessInfo) => boolean
   /** Whether the program ends by itself after each turn. Its exit is then waited for and told. */
   readonly oneTurnPerProcess: boolean
   /** How long the program gets to end by itself once its input has ended. */

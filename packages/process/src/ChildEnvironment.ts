@@ -10,12 +10,23 @@
 /**
  * Marks that agents leave in the environment of what they start. A name that
  * ends in `*` stands for every name with that beginning.
+ *
+ * Claude Code's are those that a command of its Bash tool finds beyond what
+ * Claude Code itself was given (2.1.332), and the port of its editor extension.
+ * They are named one by one, since people set many `CLAUDE_CODE_*`.
  */
 export const agentMarkers: ReadonlyArray<string> = [
   "CLAUDECODE",
-  "CLAUDE_CODE_*",
+  "CLAUDE_CODE_CHILD_NOTES_DIR",
+  "CLAUDE_CODE_CHILD_SESSION",
+  "CLAUDE_CODE_ENTRYPOINT",
+  "CLAUDE_CODE_EXECPATH",
+  "CLAUDE_CODE_MESSAGING_*",
+  "CLAUDE_CODE_SESSION_*",
+  "CLAUDE_CODE_SSE_PORT",
   "CLAUDE_AGENT_SDK_*",
   "CLAUDE_EFFORT",
+  "CLAUDE_PID",
   "CODEX_*",
   "COPILOT_*",
   "CURSOR_AGENT",
@@ -29,21 +40,6 @@ export const agentMarkers: ReadonlyArray<string> = [
 
 /** Settings that a person makes, though their names begin like marks. They are kept. */
 export const agentSettings: ReadonlyArray<string> = [
-  "CLAUDE_CODE_API_KEY_*",
-  "CLAUDE_CODE_AUTO_COMPACT_WINDOW",
-  "CLAUDE_CODE_CERT_STORE",
-  "CLAUDE_CODE_CLIENT_*",
-  "CLAUDE_CODE_DISABLE_*",
-  "CLAUDE_CODE_ENABLE_*",
-  "CLAUDE_CODE_EXTRA_BODY",
-  "CLAUDE_CODE_MAX_*",
-  "CLAUDE_CODE_OAUTH_TOKEN",
-  "CLAUDE_CODE_PROXY_*",
-  "CLAUDE_CODE_SHELL",
-  "CLAUDE_CODE_SHELL_PREFIX",
-  "CLAUDE_CODE_SKIP_*",
-  "CLAUDE_CODE_SUBAGENT_MODEL",
-  "CLAUDE_CODE_USE_*",
   "CODEX_ACCESS_TOKEN",
   "CODEX_API_KEY",
   "CODEX_CA_CERTIFICATE",

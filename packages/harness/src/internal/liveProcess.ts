@@ -7,7 +7,7 @@
  */
 import type { TurnEvent } from "@turnpike/contract"
 import { type HarnessError, type Redaction } from "@turnpike/kernel"
-import type { Child, Command, ProcessError, ProcessInfo } from "@turnpike/process"
+import { type Child, type Command, type ProcessError, ProcessInfo } from "@turnpike/process"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -102,6 +102,23 @@ export const endByItself = <State>(
     Effect.map(Option.getOrUndefined)
   )
 
+/** The child of the program that a process descends from; `undefined` for one whose ancestors are gone. */
+const childAbove = (
+  process: ProcessInfo.ProcessInfo,
+  all: ReadonlyMap<number, ProcessInfo.ProcessInfo>,
+  programPid: number
+): ProcessInfo.ProcessInfo | undefined => {
+  const seen = new Set<number>()
+  let at = process
+  while (at.parentPid !== programPid) {
+    const parent = all.get(at.parentPid)
+    if (parent === undefined || seen.has(parent.pid)) return undefined
+    seen.add(parent.pid)
+    at = parent
+  }
+  return at
+}
+
 /**
  * Ends what a turn left behind, in less than 5 s: a moment to go by itself, TERM,
  * KILL. Spares what the dialect keeps.
@@ -113,11 +130,15 @@ export const sweep = <State>(
 ): Effect.Effect<Child.KillReport> =>
   Effect.gen(function*() {
     const programPid = (yield* live.child.leader)?.pid
-    const spare = (process: ProcessInfo.ProcessInfo) => keeps(process, programPid)
+    let all = new Map<number, ProcessInfo.ProcessInfo>()
+    const spare = (process: ProcessInfo.ProcessInfo) => {
+      const child = programPid === undefined ? undefined : childAbove(process, all, programPid)
+      return child !== undefined && keeps(child)
+    }
     for (let looks = 0; looks < 10; looks++) {
-      const left = (yield* live.child.descendants).filter((process) =>
-        !mark.alive.has(`${process.pid}:${process.started}`) && !spare(process)
-      )
+      const living = yield* live.child.descendants
+      all = new Map(living.map((process) => [process.pid, process]))
+      const left = living.filter((process) => !mark.alive.has(ProcessInfo.identity(process)) && !spare(process))
       if (left.length === 0) return { killed: [], survivors: [] }
       yield* Effect.sleep("50 millis")
     }

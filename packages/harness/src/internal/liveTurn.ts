@@ -76,7 +76,7 @@ export const ask = (options: {
   readonly scope: Scope.Scope
 }): Effect.Effect<void> =>
   Effect.gen(function*() {
-    const { decider, deliver, open, output: { callId, request, respond } } = options
+    const { decider, deliver, open, output: { callId, preset, request, respond } } = options
     yield* deliver(TurnEvent.make("permission/request", {
       request_id: request.requestId,
       tool_name: request.toolName,
@@ -101,6 +101,7 @@ export const ask = (options: {
       settle({ decision: "cancelled", reason: "the turn ended before anyone answered" }, decider.name, answerHarness).pipe(
         Effect.andThen(Effect.suspend(() => deciding === undefined ? Effect.void : Fiber.interrupt(deciding)))
       ))
+    if (preset !== undefined) return yield* settle(preset, preset.by, true)
     deciding = yield* Effect.exit(decider.decide(request)).pipe(
       Effect.flatMap((exit) =>
         Exit.isSuccess(exit)

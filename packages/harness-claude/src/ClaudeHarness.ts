@@ -1,0 +1,241 @@
+/**
+ * Claude Code as a harness: one process a session, over stream-json.
+ *
+ * A process that was lost is started again with `--resume`. The system prompt
+ * and the gate of tools go in with the first words on standard input, so neither
+ * their length nor their content shows in a process list.
+ */
+import { type Capabilities, Failure } from "@turnpike/contract"
+import { type Dialect, Failures, SessionEnvironment, WarmSession } from "@turnpike/harness"
+import { type Harness, HarnessError } from "@turnpike/kernel"
+import { type Command, Supervisor } from "@turnpike/process"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { randomUUID } from "node:crypto"
+import * as ClaudeConversation from "./ClaudeConversation.ts"
+import * as ClaudeProgram from "./ClaudeProgram.ts"
+import * as ClaudeTools from "./ClaudeTools.ts"
+import * as ClaudeWire from "./ClaudeWire.ts"
+
+export const name = "claude"
+
+/**
+ * `chosen_session_id` is unsupported because Claude Code takes only UUIDs, which
+ * Turnpike's ids need not be; the adapter makes one. `isolation` is enforced for
+ * settings, history and sign-in, by a configuration directory of the session's
+ * own. Money is worked out by Claude Code's own price list.
+ */
+export const capabilities: Capabilities.Capabilities = {
+  resume: "enforced",
+  chosen_session_id: "unsupported",
+  steering: "unsupported",
+  tool_allow_list: "enforced",
+  permission_requests: "enforced",
+  system_prompt: "advisory",
+  model_choice: "enforced",
+  usage: "enforced",
+  cost: "advisory",
+  structured_output: "unsupported",
+  interrupt_keeps_history: "enforced",
+  isolation: "enforced",
+  background_tasks: "enforced"
+}
+
+export interface Options {
+  /**
+   * How long a process may take until it is ready for a prompt; 60 s unless
+   * given. It needs about 0.3 s where nothing slows it down; hooks that run at
+   * its start count, servers that it connects to do not.
+   */
+  readonly handshakeTimeout?: Duration.Input
+}
+
+const failed = (failure: Failure.Failure) => HarnessError.notStarted(failure)
+
+/** The longest line that is kept, in bytes: 64 MiB. A prompt of 2 MB comes back in hooks and replays. */
+const maxLineBytes = 64 * 1024 * 1024
+
+/** What cannot be honoured, before anything is started. */
+const planned = (session: Harness.SessionOptions) =>
+  Effect.suspend(() => {
+    const unsupported = (option: string, detail: string) => Effect.fail(HarnessError.unsupported(name, option, detail))
+    if (session.credentials?.codex != null) return unsupported("credentials.codex", "Claude Code cannot sign in with it")
+    if (session.model !== undefined && /^\s*$/.test(session.model)) return unsupported("model", "it is blank")
+    const plan = ClaudeTools.plan(session.tools)
+    return plan.refused === undefined
+      ? Effect.succeed(plan)
+      : unsupported(`tools.allow ${JSON.stringify(plan.refused.entry)}`, `it ${plan.refused.why}`)
+  })
+
+/** A token that the caller gives comes before a key that happens to be in the environment, which Claude Code would prefer. */
+const signInVariables = (session: Harness.SessionOptions): Readonly<Record<string, string | undefined>> => {
+  const token = session.credentials?.claude?.oauth_token
+  return token === undefined
+    ? {}
+    : { ANTHROPIC_API_KEY: undefined, ANTHROPIC_AUTH_TOKEN: undefined, CLAUDE_CODE_OAUTH_TOKEN: token }
+}
+
+const commandOf = (
+  session: Harness.SessionOptions,
+  plan: ClaudeTools.Plan,
+  file: string,
+  launch: Dialect.Launch
+): Command.Command => ({
+  program: file,
+  args: [
+    "--print",
+    "--input-format=stream-json",
+    "--output-format=stream-json",
+    "--verbose",
+    "--include-partial-messages",
+    "--permission-prompt-tool=stdio",
+    // Nobody here can answer a question that is not about permission.
+    "--disallowedTools=AskUserQuestion",
+    launch._tag === "Resume" ? `--resume=${launch.harnessSessionId}` : `--session-id=${randomUUID()}`,
+    ...(session.model === undefined ? [] : [`--model=${session.model}`]),
+    ...ClaudeTools.toArguments(plan)
+  ],
+  cwd: session.cwd,
+  env: SessionEnvironment.changes(session, {
+    ...(session.configDir === undefined ? {} : { CLAUDE_CONFIG_DIR: session.configDir }),
+    ...signInVariables(session)
+  }),
+  maxLineBytes
+})
+
+/** Reads why a process that was just started refused to go on. */
+const refused = (session: Harness.SessionOptions) => (evidence: Dialect.Evidence): HarnessError.HarnessError | undefined => {
+  for (const item of evidence.received) {
+    if (item._tag !== "Frame") continue
+    const message = ClaudeWire.read(item.frame)
+    if (message.kind === "control_request" && message.record.request.subtype === "initialize") {
+      return failed(Failure.make("HARNESS_NOT_A_HARNESS", "the program gives back what it is told; it is not Claude Code"))
+    }
+    if (
+      message.kind === "result"
+      && evidence.launch._tag === "Resume"
+      && (message.record.errors ?? []).some((error) => error.startsWith("No conversation found"))
+    ) return HarnessError.sessionLost(name, evidence.launch.harnessSessionId)
+  }
+  if (evidence.launch._tag === "Resume" && evidence.stderr.includes("No conversation found")) {
+    return HarnessError.sessionLost(name, evidence.launch.harnessSessionId)
+  }
+  if (/\bis already in use\b|\bis currently running\b/.test(evidence.stderr)) {
+    return failed(Failure.make("SESSION_IN_USE", `Claude Code says: ${session.redact(evidence.stderr).trim().slice(0, 2048)}`))
+  }
+  if (evidence.exit === undefined && !evidence.late) return undefined
+  // The version told that it is Claude Code, so what it says is about this start.
+  const { failure } = Failures.handshake("Claude Code", evidence, session.redact)
+  return failed(Failure.make("HANDSHAKE_FAILED", failure.message))
+}
+
+const dialect = (
+  options: Options,
+  session: Harness.SessionOptions,
+  plan: ClaudeTools.Plan,
+  program: ClaudeProgram.Identified
+): Dialect.Dialect<ClaudeConversation.State> => ({
+  harness: name,
+  command: (launch) => Effect.sync(() => commandOf(session, plan, program.file, launch)),
+  answers: (frame) => {
+    const message = frame["type"] === "control_response" ? ClaudeWire.read(frame) : undefined
+    return message?.kind === "control_response" ? message.record.response.request_id : undefined
+  },
+  handshake: (peer, launch) =>
+    Effect.gen(function*() {
+      const id = randomUUID()
+      const answer = ClaudeWire.read(
+        yield* peer.request(
+          id,
+          ClaudeWire.initialize(id, { system: session.system, gateTools: !plan.all }),
+          options.handshakeTimeout ?? "60 seconds"
+        )
+      )
+      if (answer.kind !== "control_response" || answer.record.response.subtype !== "success") {
+        const why = answer.kind === "control_response" ? answer.record.response.error ?? "" : ""
+        return yield* Effect.fail(
+          failed(Failure.make("HANDSHAKE_FAILED", `Claude Code refused to begin: ${session.redact(why).slice(0, 2048)}`))
+        )
+      }
+      return ClaudeConversation.initial({
+        tools: plan,
+        model: session.model,
+        resumed: launch._tag === "Resume",
+        redact: session.redact,
+        uuid: randomUUID,
+        takesPromptsAsText: ClaudeProgram.compareVersions(program.version, ClaudeProgram.takesPromptsAsText) >= 0,
+        version: program.version,
+        testedVersion: ClaudeProgram.tested
+      })
+    }),
+  refused: refused(session),
+  prompt: ClaudeConversation.prompt,
+  frame: ClaudeConversation.frame,
+  interrupt: ClaudeConversation.interrupt,
+  died: () => undefined,
+  // Its own children are its servers, but for the shells of its Bash tool (2.1.332).
+  keeps: (child) => !child.command.includes("/shell-snapshots/"),
+  oneTurnPerProcess: false,
+  endOfInput: "3 seconds"
+})
+
+/** What a version means for the work; `undefined` where there is nothing to say. */
+const versionFinding = (version: string): Harness.Finding =>
+  version === ClaudeProgram.tested
+    ? { level: "ok", message: `version ${version} is the one that is tested` }
+    : {
+      level: "warning",
+      message: `version ${version} is not the one that is tested, ${ClaudeProgram.tested}`,
+      remedy: `If something is wrong, try that version: npm install -g @anthropic-ai/claude-code@${ClaudeProgram.tested}`
+    }
+
+const diagnose = (program: ClaudeProgram.Program) =>
+  Effect.fn("ClaudeHarness.diagnose")(function*(session: Harness.DiagnosisOptions): Effect.fn.Return<Harness.Diagnosis> {
+    const identified = yield* Effect.result(program.identify(session))
+    if (Result.isFailure(identified)) {
+      const { message, remedy } = identified.failure.failure
+      return { harness: name, usable: false, findings: [{ level: "problem", message, remedy }] }
+    }
+    const { file, launcher, version } = identified.success
+    const findings: Array<Harness.Finding> = [
+      { level: "ok", message: launcher === undefined ? `the program is ${file}` : `the program is ${file}, behind ${launcher}` },
+      versionFinding(version),
+      ClaudeProgram.signIn(session.inheritedEnv)
+    ]
+    return {
+      harness: name,
+      usable: findings.every(({ level }) => level !== "problem"),
+      program: file,
+      version,
+      findings
+    }
+  })
+
+/** Makes the harness. Its sessions start their process through the supervisor. */
+export const make = (options: Options = {}): Effect.Effect<Harness.Harness, never, Supervisor.Supervisor> =>
+  Effect.map(Supervisor.Supervisor, (supervisor) => {
+    const program = ClaudeProgram.make(supervisor)
+    return {
+      name,
+      capabilities,
+      check: Effect.fn("ClaudeHarness.check")(function*(session: Harness.SessionOptions) {
+        yield* planned(session)
+        const { file, version } = yield* program.identify(session)
+        return { program: file, version }
+      }),
+      open: Effect.fn("ClaudeHarness.open")(function*(session: Harness.SessionOptions) {
+        const plan = yield* planned(session)
+        const identified = yield* program.identify(session)
+        return yield* WarmSession.open({
+          sessionId: session.sessionId,
+          dialect: dialect(options, session, plan, identified),
+          spawn: supervisor.spawn,
+          resume: session.resume,
+          permission: session.permission,
+          redact: session.redact
+        })
+      }),
+      diagnose: diagnose(program)
+    }
+  })
