@@ -89,7 +89,8 @@ export const make = Effect.fn("Supervisor.make")(function*(options: Options = {}
   ))
 
   const open = new Set<Child>()
-  const watchdogEnvironment: Record<string, string> = {}
+  // Not a tag, but enough for it to be nobody's suspect.
+  const watchdogEnvironment: Record<string, string> = { [`${tagPrefix}WATCHDOG`]: "1" }
   for (const [name, value] of Object.entries(process.env)) {
     // The tags of supervisors above let those find our watchdog, too.
     if (value !== undefined && (name === "PATH" || name.startsWith(tagPrefix))) watchdogEnvironment[name] = value

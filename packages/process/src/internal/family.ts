@@ -122,7 +122,8 @@ export const make = (
 
   /** Learns which members are our own: in the namespace they have the first numbers. */
   const learn = (members: Iterable<Member>) => {
-    if (root.own === 0) return
+    // The first numbers are given once: when the program is known, all of them are.
+    if (root.own === 0 || cachedLeader !== undefined) return
     ownLevel ??= table.namespacePids(root.pid).length || undefined
     if (ownLevel === undefined) return
     for (const { row } of members) {

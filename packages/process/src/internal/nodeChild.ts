@@ -1,5 +1,5 @@
 /**
- * The one place where a long-lived process is started.
+ * The one place where a supervised program is started.
  *
  * `node:child_process` is used directly and not `effect/process`: supervision
  * needs file descriptors beyond the third, the exit code and the signal as the

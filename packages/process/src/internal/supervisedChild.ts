@@ -60,6 +60,7 @@ export const make = (parts: Parts): SupervisedChild => {
   const exit = Deferred.makeUnsafe<Child.ProcessExit>()
   const rootGone = Deferred.makeUnsafe<void>()
   const pendingWrites = new Set<(why: string) => void>()
+  let closing = false
   let inputClosed: string | undefined
   let outputTaken = false
 
@@ -81,7 +82,20 @@ export const make = (parts: Parts): SupervisedChild => {
 
   const onControlLine = (line: string) => {
     if (line === "started") Deferred.doneUnsafe(started, Exit.void)
-    else if (line.startsWith("exited ")) programEnded(exitOfStatus(Number(line.slice(7))))
+    else if (line.startsWith("exited ")) {
+      programEnded(exitOfStatus(Number(line.slice(7))))
+      letGoWhenEmpty(10)
+    }
+  }
+
+  /** The namespace is held for what the program left in it; once that has ended by itself, nothing is to be held. */
+  const letGoWhenEmpty = (delayMs: number) => {
+    const timer = setTimeout(() => {
+      if (closing || Deferred.isDoneUnsafe(rootGone)) return
+      if (others().length === 0) node.control?.end()
+      else letGoWhenEmpty(Math.min(1000, delayMs * 2))
+    }, delayMs)
+    timer.unref()
   }
 
   const onRootExit = (code: number | null, signal: NodeJS.Signals | null) => {
@@ -275,7 +289,6 @@ export const make = (parts: Parts): SupervisedChild => {
   }
 
   const closed = Deferred.makeUnsafe<Child.CloseReport>()
-  let closing = false
 
   const closeOnce = Effect.gen(function*() {
     // KILL goes to the program's whole group: who is in it is lost from view afterwards.

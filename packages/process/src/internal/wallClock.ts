@@ -16,7 +16,7 @@ export const sleep = (ms: number): Effect.Effect<void> =>
 
 /** Waits for `effect`, at most `ms`; what is not done by then is interrupted. */
 export const within = <A, E>(effect: Effect.Effect<A, E>, ms: number): Effect.Effect<Option.Option<A>, E> =>
-  Effect.raceFirst(Effect.map(effect, Option.some), Effect.as(sleep(ms), Option.none<A>()))
+  Effect.raceFirst(Effect.asSome(effect), Effect.as(sleep(ms), Option.none<A>()))
 
 /** Milliseconds from a fixed point; never goes back. */
 export const now = (): number => performance.now()

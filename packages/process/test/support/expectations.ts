@@ -68,6 +68,10 @@ export const expectations = (strategy: Strategy): Record<ScenarioName, { readonl
       fact: "waits neither for exit nor for the output's end on a grandchild that holds the output",
       facts: { exit: { code: 0, signal: null }, lines: ["out"], outputHeld: true, killed: ["holder"], alive: [] }
     },
+    "work that ends after the program": {
+      fact: "reads on after the program's exit while its children write, to the output's end",
+      facts: { exit: { code: 0, signal: null }, lines: ["out", "late"], outputHeld: false, killed: [] }
+    },
     "input that is not read": {
       fact: "fails a write that nobody will read, and is not harmed by it",
       facts: { written: "InputClosed", exit: { code: 4, signal: null } }

@@ -97,10 +97,11 @@ export const scenarios = {
 
   "a ladder": Effect.fnUntraced(function*(stage: Stage) {
     const ended: Array<unknown> = []
-    for (const trap of ["trap 'exit 5' INT", "trap '' INT; trap 'exit 6' TERM", "trap '' INT TERM"]) {
+    // A rung that is meant to fail is short, one that is meant to succeed is long enough for a busy machine.
+    for (const [trap, int, term] of [["trap 'exit 5' INT", 5000, 5000], ["trap '' INT; trap 'exit 6' TERM", 100, 5000], ["trap '' INT TERM", 100, 100]] as const) {
       const child = yield* stage.shell(`${trap}; echo ready; while :; do sleep 0.02; done`)
       yield* firstLine(child)
-      const { endedBy, exit } = yield* child.terminate([{ signal: "SIGINT", waitMs: 300 }, { signal: "SIGTERM", waitMs: 300 }])
+      const { endedBy, exit } = yield* child.terminate([{ signal: "SIGINT", waitMs: int }, { signal: "SIGTERM", waitMs: term }])
       ended.push([endedBy, exit?.code ?? null, exit?.signal ?? null])
     }
     const over = yield* stage.shell("exit 0")
@@ -179,6 +180,14 @@ export const scenarios = {
     yield* started(stage, ["holder"])
     const report = yield* child.close
     return { exit, lines, outputHeld: report.outputHeld, killed: Specimens.names(stage.directory, report.killed), alive: Specimens.alive(stage.directory) }
+  }),
+
+  "work that ends after the program": Effect.fnUntraced(function*(stage: Stage) {
+    const child = yield* stage.shell("(sleep 0.1; echo late) & echo out; exit 0")
+    const exit = yield* child.exit
+    const lines = yield* allLines(child)
+    const report = yield* child.close
+    return { exit, lines, outputHeld: report.outputHeld, killed: report.killed }
   }),
 
   "input that is not read": Effect.fnUntraced(function*(stage: Stage) {

@@ -62,13 +62,15 @@ const canReach = (user: User): boolean =>
 /**
  * Runs a command with this repository, wherever it is, under a path that the
  * ordinary user can reach. A clone in root's home is hidden from others; a bind
- * mount in a mount namespace of its own shows it without changing a permission.
+ * mount in a mount namespace of its own shows it, below `directory`, without
+ * changing a permission.
  */
-const withRepositoryInReach = (command: ReadonlyArray<string>, user: User): ReadonlyArray<string> => {
+const withRepositoryInReach = (command: ReadonlyArray<string>, user: User, directory: string): ReadonlyArray<string> => {
   if (user === "root" || !isRoot || canReach(user)) return [...asUser(user), ...command]
-  const stand = Specimens.makeDirectory("repository")
-  const moved = command.map((part) => part.startsWith(`${root}/`) ? `${stand}${part.slice(root.length)}` : part)
-  return ["unshare", "--mount", "sh", "-c", "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"", "sh", root, stand, ...asUser(user), ...moved]
+  const below = path.join(directory, "repository")
+  fs.mkdirSync(below)
+  const moved = command.map((part) => part.startsWith(`${root}/`) ? `${below}${part.slice(root.length)}` : part)
+  return ["unshare", "--mount", "sh", "-c", "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"", "sh", root, below, ...asUser(user), ...moved]
 }
 
 /** Why a stage cannot be set up; the supervisor's own probe decides about the containment. */
@@ -111,7 +113,7 @@ const commandOf = (stage: Stage, order: Omit<Order, "strategy" | "tini">): Reado
   const runtime = stage.runtime === "Deno"
     ? [deno()!, "run", "--allow-all", "--no-check", "--conditions=turnpike-source"]
     : [process.execPath, "--conditions=turnpike-source"]
-  return [...stage.within ?? [], ...withRepositoryInReach([...runtime, driver, JSON.stringify(full)], stage.user)]
+  return [...stage.within ?? [], ...withRepositoryInReach([...runtime, driver, JSON.stringify(full)], stage.user, order.directory)]
 }
 
 /** Starts a driver; its caller ends it. */
