@@ -3,6 +3,7 @@
  */
 import { Failure } from "@turnpike/contract"
 import * as Schema from "effect/Schema"
+import { spoken } from "./TurnError.ts"
 
 /** An option that the harness cannot honour. Nothing was started. */
 export class Unsupported extends Schema.TaggedError<Unsupported>()("Unsupported", {
@@ -53,6 +54,6 @@ export class HarnessError extends Schema.TaggedError<HarnessError>()("HarnessErr
 export const unsupported = (harness: string, option: string, detail: string): HarnessError =>
   new HarnessError({ reason: new Unsupported({ harness, option, detail }) })
 export const notStarted = (failure: Failure.Failure): HarnessError =>
-  new HarnessError({ reason: new NotStarted({ failure }) })
+  new HarnessError({ reason: new NotStarted({ failure: spoken(failure) }) })
 export const sessionLost = (harness: string, harnessSessionId: string): HarnessError =>
   new HarnessError({ reason: new SessionLost({ harness, harnessSessionId }) })

@@ -9,6 +9,7 @@ import type { Failure, TurnEvent } from "@turnpike/contract"
 import type * as Cancel from "./Cancel.ts"
 import type * as Judge from "./Judge.ts"
 import * as Redaction from "./Redaction.ts"
+import * as TurnError from "./TurnError.ts"
 import * as TurnOutput from "./TurnOutput.ts"
 
 export interface RunEvidence {
@@ -41,8 +42,7 @@ const told = (failure: Failure.Failure, redact: Redaction.Redactor): Failure.Fai
   const whole = redact(failure.message)
   const message = whole.length <= maxMessageCharacters ? whole : `${Redaction.head(whole, maxMessageCharacters)}…`
   return {
-    ...failure,
-    message: message === "" ? `${failure.code} without a message` : message,
+    ...TurnError.spoken({ ...failure, message }),
     ...(failure.data === undefined ? {} : { data: Redaction.json(failure.data, redact) })
   }
 }

@@ -24,7 +24,7 @@ export class Io extends Schema.TaggedError<Io>()("Io", {
     return `turn I/O error: ${this.detail}`
   }
   get failure(): Failure.Failure {
-    return Failure.make("HARNESS_IO", this.detail)
+    return spoken(Failure.make("HARNESS_IO", this.detail))
   }
 }
 
@@ -51,7 +51,7 @@ export class NoTerminal extends Schema.TaggedError<NoTerminal>()("NoTerminal", {
     return `agent turn failed: ${this.detail}`
   }
   get failure(): Failure.Failure {
-    return Failure.make("NO_TERMINAL", this.detail)
+    return spoken(Failure.make("NO_TERMINAL", this.detail))
   }
 }
 
@@ -68,9 +68,13 @@ export class TurnError extends Schema.TaggedError<TurnError>()("TurnError", {
   }
 }
 
-export const exec = (failure: Failure.Failure): TurnError => new TurnError({ reason: new Exec({ failure }) })
+/** The failure with a message, also where whoever made it had none: a failure always says something. */
+export const spoken = (failure: Failure.Failure): Failure.Failure =>
+  failure.message === "" ? { ...failure, message: `${failure.code}, without a message` } : failure
+
+export const exec = (failure: Failure.Failure): TurnError => new TurnError({ reason: new Exec({ failure: spoken(failure) }) })
 export const io = (detail: string, cause?: unknown): TurnError =>
   new TurnError({ reason: new Io(cause === undefined ? { detail } : { detail, cause }) })
 export const preempted = (): TurnError => new TurnError({ reason: new Preempted() })
-export const reported = (failure: Failure.Failure): TurnError => new TurnError({ reason: new Reported({ failure }) })
+export const reported = (failure: Failure.Failure): TurnError => new TurnError({ reason: new Reported({ failure: spoken(failure) }) })
 export const noTerminal = (detail: string): TurnError => new TurnError({ reason: new NoTerminal({ detail }) })
