@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url"
 import { bootstrap, main } from "./bootstrap.mjs"
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
-const demonstration = ["run", "--harness", "scripted", "Say hello and show what a turn looks like"]
+const demonstration = ["run", "--harness", "scripted", "--format", "text", "Say hello and show what a turn looks like"]
 
 await main(async () => {
   const node = await bootstrap()
