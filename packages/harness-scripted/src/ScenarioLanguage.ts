@@ -49,7 +49,8 @@ const optional = <const F extends Field>(field: F) => ({ ...field, optional: tru
 const streamed = {
   text: string("The whole text. Holes such as {{prompt}} are filled in."),
   pieces: optional(count("Into how many deltas it is cut, at least 1. Absent means one for each word.")),
-  delay_ms: optional(count("Milliseconds between two deltas. Absent means 0."))
+  delay_ms: optional(count("Milliseconds between two deltas. Absent means 0.")),
+  unfinished: optional(boolean("Whether the message is left open: deltas, and no whole message after them. Absent means false."))
 }
 
 const signal = literals(["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGKILL"], "A signal's name.")
@@ -57,7 +58,7 @@ const signal = literals(["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "S
 /** Every action, by its `type`, with what it does and what it takes. */
 export const actionTable = {
   // What the agent says, in the words of the dialect it plays.
-  text: { does: "Streams a piece of the answer, then the whole message.", takes: streamed },
+  text: { does: "Streams a piece of the answer in deltas, then says it whole.", takes: streamed },
   reasoning: { does: "Streams reasoning.", takes: streamed },
   tool_call: {
     does: "Announces that a tool runs.",

@@ -79,7 +79,7 @@ const play = (situation: Situation, tools: ToolNames): Actions => {
     case "echo":
       return [say("{{prompts}}", { pieces: 4 }), usage, end]
     case "streams":
-      return [say("one two three", { delay_ms: 1 }), { type: "hang" }]
+      return [say("one two three", { unfinished: true }), { type: "hang" }]
     case "silent":
       return [{ type: "hang" }]
     case "stuck":
@@ -88,14 +88,14 @@ const play = (situation: Situation, tools: ToolNames): Actions => {
         { type: "spawn", argv: ["sleep", "986"], as: "child", ignores: ["INT", "TERM"] },
         { type: "spawn", argv: ["sleep", "986"], as: "session", ignores: ["INT", "TERM"], holds_stdout: true },
         { type: "spawn", argv: ["sleep", "986"], as: "daemon", ignores: ["INT", "TERM"] },
-        say("stuck"),
+        say("stuck", { unfinished: true }),
         { type: "hang" }
       ]
     case "deaf":
     case "never_ready":
       return [end]
     case "dies":
-      return [say("I was about"), { type: "stderr", text: `something broke inside; api_key=${secret}\n` }, { type: "kill", signal: "SIGKILL" }]
+      return [say("I was about", { unfinished: true }), { type: "stderr", text: `something broke inside; api_key=${secret}\n` }, { type: "kill", signal: "SIGKILL" }]
     case "exits":
       return [say("I was about"), { type: "exit", code: 0 }]
     case "fails":

@@ -143,17 +143,18 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
     return context.turn
   }
 
-  const stream = async (context: Context, action: Action, piece: Piece, pieces: number | undefined, delay: number) => {
+  const stream = async (context: Context, action: Extract<Action, { type: "text" | "reasoning" }>) => {
     const turn = turnOf(context, action)
-    const whole = { ...piece, text: fill(piece.text, context) }
+    const whole: Piece = { kind: action.type, text: fill(action.text, context) }
+    const delay = action.delay_ms ?? 0
     dialect.messageStarted(turn, whole.kind)
-    for (const text of cut(whole.text, pieces)) {
+    for (const text of cut(whole.text, action.pieces)) {
       dialect.piece(turn, { kind: whole.kind, text })
       if (whole.kind === "text" && turn.ending === undefined) turn.text += text
       if (delay > 0) await orStopped(context.stop, timers.setTimeout(delay))
       else if (context.stop.aborted) throw new Stopped()
     }
-    dialect.messageEnded(turn, whole)
+    if (action.unfinished !== true) dialect.messageEnded(turn, whole)
   }
 
   const ending = (context: Context, how: NonNullable<TurnState["ending"]>, write: (turn: TurnState) => void) => {
@@ -176,9 +177,8 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
   const run = async (action: Action, context: Context): Promise<void> => {
     switch (action.type) {
       case "text":
-        return stream(context, action, { kind: "text", text: action.text }, action.pieces, action.delay_ms ?? 0)
       case "reasoning":
-        return stream(context, action, { kind: "reasoning", text: action.text }, action.pieces, action.delay_ms ?? 0)
+        return stream(context, action)
       case "tool_call":
         turnOf(context, action).text = ""
         return dialect.say(turnOf(context, action), { ...action, id: fill(action.id, context), input: fillJson(action.input ?? {}, context) })

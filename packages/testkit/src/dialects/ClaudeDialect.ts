@@ -12,6 +12,9 @@ import type { Asked, Dialect, DialectHost, Ending, Failing, Input, Json, Opening
 import * as Argv from "./claudeArguments.ts"
 import * as Frames from "./claudeFrames.ts"
 
+/** A field that only frames of reasoning have. */
+const display = (kind: "text" | "reasoning"): Object => (kind === "reasoning" ? { thinking_display: "updates" } : {})
+
 const aborted = "[Request interrupted by user]"
 
 interface Message {
@@ -54,6 +57,8 @@ export const makeDialect = (host: DialectHost): Dialect => {
   let begun: Array<string> = []
   let startedAt = 0
   let lastResultFailed = false
+  /** Whether the program has said that it asks the model, and the model has not yet begun to answer. */
+  let isRequesting = false
   /** The id of the message that the running turn answers; empty where the caller gave none. */
   let answered: { readonly uuid: string; readonly text: string } | undefined
 
@@ -68,16 +73,26 @@ export const makeDialect = (host: DialectHost): Dialect => {
     })
   }
 
+  /** Fields that say which of the caller's messages is being answered. */
+  const marks = (): Object => (answered === undefined ? {} : { user_message_uuid: answered.uuid, user_message_uuids: [answered.uuid] })
+
+  const requesting = (): void => {
+    if (!options.partial) return
+    tag({ type: "system", subtype: "status", status: "requesting", ...(answered === undefined ? {} : { user_message_uuids: [answered.uuid] }) })
+  }
+
   const beginMessage = (): Message => {
     if (message !== undefined) return message
     const id = `msg_${crypto.randomUUID().replaceAll("-", "").slice(0, 10)}`
     message = { id, blocks: 0, open: undefined }
     begun.push(id)
     steps++
-    if (options.partial) tag({ type: "system", subtype: "status", status: "requesting" })
+    if (!isRequesting) requesting()
+    isRequesting = false
     event({ type: "message_start", message: { ...Frames.message(host.session().model, id, []), usage: Frames.placeholder } }, {
       ttft_ms: 81,
-      thinking_display: "updates"
+      thinking_display: "updates",
+      ...(answered === undefined ? {} : { ...marks(), owed_rows: [] })
     })
     return message
   }
@@ -97,6 +112,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
       parent_tool_use_id: null,
       timestamp: new Date().toISOString(),
       request_id: `req_${current.id.slice(4)}`,
+      ...marks(),
       ...more
     })
   }
@@ -113,24 +129,33 @@ export const makeDialect = (host: DialectHost): Dialect => {
     event({ type: "content_block_stop", index })
   }
 
-  const result = (turn: TurnState, more: Object, modelWorked = true): void => {
+  /**
+   * What is told of usage: that of the turn; nothing where the service refused;
+   * or, recorded of interrupted turns, zeros in `usage` and the truth beside it.
+   */
+  type Tells = "usage" | "none" | "zeros"
+
+  const result = (turn: TurnState, more: Object, tells: Tells): void => {
     const usage = turn.usage
     if (usage?.cost_usd !== undefined) totals.cost += usage.cost_usd
-    const since = usage === undefined || !modelWorked ? undefined : Frames.modelUsage(usage)
+    const since = usage === undefined || tells === "none" ? undefined : Frames.modelUsage(usage)
     if (since !== undefined) totals.usage = Frames.addModelUsage(totals.usage, since)
     lastResultFailed = more["is_error"] === true
     tag({
       ...Frames.result,
       total_cost_usd: totals.cost,
       // What nobody set is not reported: an invented 0 would be a lie of the player's.
-      ...(usage === undefined && modelWorked ? {} : { usage: Frames.usage(modelWorked ? usage : undefined) }),
+      ...(usage === undefined && tells === "usage" ? {} : { usage: Frames.usage(tells === "usage" ? usage : undefined) }),
       modelUsage: totals.usage === undefined ? {} : { [host.session().model]: totals.usage },
       ...(since === undefined ? {} : { model_usage_since_last_result: { [host.session().model]: since } }),
       permission_denials: turn.denials.map((denial) => ({ tool_name: denial.name, tool_use_id: denial.call_id, tool_input: denial.input })),
       num_turns: Math.max(1, steps),
       duration_ms: Date.now() - startedAt,
       result_index: totals.results++,
-      ...(begun.length === 0 ? {} : { begun_message_ids: [...begun] }),
+      ...(answered === undefined
+        ? {}
+        : { ...marks(), request_sent_wall_ms: startedAt, first_request_input_tokens: 1001, first_request_cache_read_input_tokens: 22 }),
+      ...(begun.length === 0 || !options.partial ? {} : { begun_message_ids: [...begun] }),
       ...more
     })
     if (answered !== undefined) {
@@ -149,9 +174,10 @@ export const makeDialect = (host: DialectHost): Dialect => {
       is_error: true,
       subtype: "success",
       api_error_status: null,
+      model_usage_since_last_result: {},
       result: text,
       ...resultTold
-    }, stopReason === "refusal" || told["api_error"] === "max_output_tokens")
+    }, stopReason === "refusal" || told["api_error"] === "max_output_tokens" ? "usage" : "none")
   }
 
   const open = (): Opening => {
@@ -172,12 +198,15 @@ export const makeDialect = (host: DialectHost): Dialect => {
 
   const control = (frame: Object): Input => {
     const request = isObject(frame["request"]) ? frame["request"] : {}
-    const respond = (response: Json): void =>
-      host.frame({ type: "control_response", response: { subtype: "success", request_id: frame["request_id"] ?? "", response } })
+    const respond = (response: Json, more: Object = {}): void =>
+      host.frame({ type: "control_response", response: { subtype: "success", request_id: frame["request_id"] ?? "", response, ...more } })
     switch (request["subtype"]) {
       case "initialize":
         if (host.scenario.handshake === "never") return { kind: "handled" }
-        respond(Frames.initialized(host.scenario.handshake === "other_protocol" ? "0.2.9" : Frames.version))
+        respond(Frames.initialized(host.scenario.handshake === "other_protocol" ? "0.2.9" : Frames.version), {
+          pending_permission_requests: [],
+          pending_user_dialog_requests: []
+        })
         return { kind: "handled" }
       case "interrupt":
         respond({ still_queued: [] })
@@ -232,7 +261,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
       case "keep_alive":
         return { kind: "handled" }
       default:
-        return { kind: "exit", code: 1, stderr: `Error parsing streaming input line: ${line.slice(0, 200)}\n` }
+        return { kind: "exit", code: 1, stderr: `Error parsing streaming input line (type=${String(frame?.["type"] ?? "unknown")}, ${line.length} chars): SyntaxError\n` }
     }
   }
 
@@ -294,7 +323,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
         })
       case "bind":
         if (action.session_id !== undefined) host.session().id = action.session_id
-        return tag(Frames.init(facts(), host.scenario))
+        return tag(Frames.init(facts()))
       case "usage":
         return
     }
@@ -316,7 +345,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
           ttft_stream_ms: 476,
           time_to_request_ms: 403,
           first_content_frame_ms: 480
-        })
+        }, "usage")
       case "max-turns":
         endMessage("tool_use")
         return result(turn, {
@@ -325,7 +354,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
           is_error: true,
           subtype: "error_max_turns",
           errors: [`Reached maximum number of turns (${Math.max(1, steps)})`]
-        })
+        }, "usage")
       case "max-tokens":
         return apiError(turn, Frames.maxTokens, {
           error: "max_output_tokens",
@@ -349,7 +378,13 @@ export const makeDialect = (host: DialectHost): Dialect => {
     apiError(
       turn,
       failing.code === "AUTH" && status === 401 ? Frames.invalidKey : `API Error: ${status === undefined ? "" : `${status} `}${failing.message}`,
-      { error: known?.error ?? "unknown", request_id: "req_played", ...(status === undefined ? {} : { api_error_status: status }), ...kind, ...lost },
+      {
+        error: known?.error ?? "unknown",
+        // A connection that was refused has brought no answer, and so no id of one.
+        ...(status === undefined ? {} : { api_error_status: status, request_id: "req_played" }),
+        ...kind,
+        ...lost
+      },
       {
         ...(failing.code === "CONTEXT_WINDOW_EXCEEDED" ? { terminal_reason: "prompt_too_long" } : {}),
         ...(status === undefined ? {} : { api_error_status: status }),
@@ -375,9 +410,9 @@ export const makeDialect = (host: DialectHost): Dialect => {
         type: "message_delta",
         context_management: null,
         delta: { container: null, stop_details: null, stop_reason: null, stop_sequence: null },
-        usage: Frames.usage(undefined)
+        usage: Frames.abandonedUsage
       })
-      event({ type: "message_stop" })
+      event({ type: "message_stop" }, { abandoned_blocks: { api_message_id: message.id, from_block_index: message.blocks } })
       message = undefined
     }
     result(turn, {
@@ -387,7 +422,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
       subtype: "error_during_execution",
       errors: ["[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=null"],
       num_turns: steps + 1
-    }, false)
+    }, "zeros")
   }
 
   return {
@@ -411,8 +446,11 @@ export const makeDialect = (host: DialectHost): Dialect => {
         answered = { uuid: turn.promptId, text: turn.prompt }
         tag({ type: "command_lifecycle", command_uuid: turn.promptId, state: "started" })
       }
-      tag(Frames.init(facts(), host.scenario))
+      tag({ ...Frames.init(facts()), ...(answered === undefined ? {} : { user_message_uuids: [answered.uuid] }) })
+      isRequesting = false
       if (answered !== undefined) {
+        requesting()
+        isRequesting = true
         host.frame({
           type: "user",
           message: { role: "user", content: answered.text },
@@ -431,16 +469,19 @@ export const makeDialect = (host: DialectHost): Dialect => {
         type: "content_block_start",
         index: current.blocks++,
         content_block: kind === "text" ? { type: "text", text: "" } : { type: "thinking", thinking: "", signature: "" }
-      })
+      }, display(kind))
     },
     piece: (_, piece) => {
       if (message?.open === undefined) return
+      if (piece.kind === "reasoning" && message.open.text === "" && options.partial) {
+        tag({ type: "system", subtype: "thinking_tokens", estimated_tokens: 6, estimated_tokens_delta: 6 })
+      }
       message.open.text += piece.text
       event({
         type: "content_block_delta",
         index: message.blocks - 1,
         delta: piece.kind === "text" ? { type: "text_delta", text: piece.text } : { type: "thinking_delta", thinking: piece.text }
-      })
+      }, display(piece.kind))
     },
     messageEnded: (_, whole) => {
       if (message === undefined) return

@@ -21,7 +21,7 @@ export const tools: ReadonlyArray<string> = [
 ]
 
 /** The first frame of every turn. */
-export const init = ({ cwd, options, session }: Facts, _scenario: unknown): Frame => ({
+export const init = ({ cwd, options, session }: Facts): Frame => ({
   type: "system",
   subtype: "init",
   cwd,
@@ -57,12 +57,23 @@ export const init = ({ cwd, options, session }: Facts, _scenario: unknown): Fram
 
 /** The answer to `initialize`. */
 export const initialized = (claudeCodeVersion: string): Frame => ({
-  commands: [{ name: "clear", description: "Start over with an empty context", argumentHint: "", builtin: true }],
-  agents: [{ name: "claude", description: "Catch-all for any task" }],
+  commands: [{ name: "clear", description: "Start over with an empty context", argumentHint: "", builtin: true, aliases: ["reset"] }],
+  agents: [{ name: "claude", description: "Catch-all for any task" }, { name: "Explore", description: "Looks around", model: "haiku" }],
   output_style: "default",
   available_output_styles: ["default", "Concise"],
   user_output_styles_dir: "/nowhere/output-styles",
-  models: [{ value: "default", resolvedModel: "claude-opus-5-5", displayName: "Default (recommended)", description: "The default model" }],
+  models: [{
+    value: "default",
+    resolvedModel: "claude-opus-5-5",
+    displayName: "Default (recommended)",
+    description: "The default model",
+    supportsEffort: true,
+    supportedEffortLevels: ["low", "high"],
+    supportsAdaptiveThinking: true,
+    supportsFastMode: true,
+    supportsAutoMode: true,
+    supportsThinkingOff: true
+  }],
   account: { tokenSource: "none", apiKeySource: "ANTHROPIC_API_KEY", apiProvider: "firstParty" },
   pid: 1,
   claude_code_version: claudeCodeVersion,
@@ -86,6 +97,15 @@ export const initialized = (claudeCodeVersion: string): Frame => ({
 
 /** In messages the program's usage is a placeholder; the figures that count are in the result. */
 export const placeholder: Frame = { input_tokens: 1002, cache_creation_input_tokens: 11, cache_read_input_tokens: 22, output_tokens: 1 }
+
+/** The usage of a message that was cut off. */
+export const abandonedUsage: Frame = {
+  ...placeholder,
+  output_tokens_details: { thinking_tokens: 0 },
+  iterations: [],
+  server_tool_use: { web_search_requests: 0, web_fetch_requests: 0 },
+  fallback_credit: null
+}
 
 export const message = (model: string, id: string, content: ReadonlyArray<Json>): Frame => ({
   id,
@@ -306,7 +326,13 @@ export const toolResult = (
   decidedBy: "config" | "user"
 ): Frame => {
   const meta = action.denied !== undefined
-    ? { id: action.id, non_execution_kind: "permission-rule", permission_decision: { decision: "reject", source: decidedBy === "user" ? "user_reject" : "config" } }
+    ? {
+      id: action.id,
+      non_execution_kind: "permission-rule",
+      permission_decision: decidedBy === "user"
+        ? { decision: "reject", source: "user_reject" }
+        : { decision: "reject", source: "config", reason_type: "asyncAgent" }
+    }
     : {
       id: action.id,
       permission_decision: decidedBy === "user"
