@@ -35,14 +35,19 @@ export interface ExecuteOptions {
   readonly cancel: Cancel.CancelToken
   /** Whether the result is the stream's last event or delivered by the caller. */
   readonly deliver: "stream" | "caller"
-  /**
-   * How long a turn that was asked to end may take before it is cut off, and
-   * after a hard request how long a reader may take for one event.
-   */
+  /** How long a turn that was asked to end may take before it is cut off. */
   readonly grace: Duration.Input
+  /**
+   * How long the sink may take for one event once a hard request was made; then
+   * its reader counts as gone. Absent: 5 seconds. Before that a reader may take
+   * all the time; it holds the harness back.
+   */
+  readonly readerGrace?: Duration.Input
   /** An open session to use and to leave open. Absent: the run opens one and closes it. */
   readonly keep?: Harness.HarnessSession
 }
+
+const defaultReaderGrace: Duration.Input = "5 seconds"
 
 const Stopped = Symbol("the run is to end")
 type Stopped = typeof Stopped
@@ -118,7 +123,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
             return cancel.request({ cause: "channel_lost", mode: "hard" })
           }),
         // A reader that takes nothing must not keep a run alive that is to be cut off.
-        patience: Effect.andThen(cancel.hard, Effect.sleep(options.grace))
+        patience: Effect.andThen(cancel.hard, Effect.sleep(options.readerGrace ?? defaultReaderGrace))
       })
 
       /** Writes what is to be remembered of the session. Where that fails the run has failed. */
@@ -188,10 +193,17 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
         if (yield* isStopped) return Stopped
         yield* phase("provision", save)
         if (evidence.failure() !== undefined || (yield* isStopped)) return Stopped
-        return yield* phase(
-          "launch",
-          unless(cancel.graceful, Scope.provide(Effect.suspend(() => harness.open(sessionOptions)), scope))
+        // A session that opened at the moment of the request is closed like any other, with its report.
+        let opened: Harness.HarnessSession | undefined
+        const opening = Scope.provide(Effect.suspend(() => harness.open(sessionOptions)), scope).pipe(
+          Effect.tap((session) =>
+            Effect.sync(() => {
+              opened = session
+            })
+          )
         )
+        const session = yield* phase("launch", unless(cancel.graceful, opening))
+        return session === Stopped && opened !== undefined ? opened : session
       })
 
       /** Asks the turn to end once somebody wants that. It has the grace, then it is to be cut off. */
