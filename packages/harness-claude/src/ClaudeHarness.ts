@@ -174,8 +174,6 @@ const dialect = (
   frame: ClaudeConversation.frame,
   interrupt: ClaudeConversation.interrupt,
   died: () => undefined,
-  // Its own children are its servers, but for the shells of its Bash tool (2.1.332).
-  keeps: (child) => !child.command.includes("/shell-snapshots/"),
   oneTurnPerProcess: false,
   endOfInput: "3 seconds"
 })

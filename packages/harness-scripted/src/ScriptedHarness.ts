@@ -171,7 +171,6 @@ const dialect = (
     frame: Translation.frame(facts),
     interrupt: (state) => ({ state, outputs: [{ _tag: "Send", frame: { type: "interrupt" } }] }),
     died: () => undefined,
-    keeps: () => false,
     oneTurnPerProcess: false,
     endOfInput: "2 seconds"
   }

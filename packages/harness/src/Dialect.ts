@@ -9,7 +9,7 @@
  */
 import type { Failure, TurnEvent } from "@turnpike/contract"
 import type { HarnessError, Permission, Prompt } from "@turnpike/kernel"
-import type { Child, Command, ProcessInfo } from "@turnpike/process"
+import type { Child, Command } from "@turnpike/process"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Frame from "./Frame.ts"
@@ -103,12 +103,6 @@ export interface Dialect<State> {
   readonly interrupt: ((state: State) => Step<State>) | undefined
   /** Why a process that went away in the middle of a turn did so; `undefined` leaves the explanation to the session. */
   readonly died: (evidence: Evidence) => Failure.Failure | undefined
-  /**
-   * Whether a child of the program that came to be in a turn is the program's own,
-   * such as a server that it keeps, and may go on after the turn with all that
-   * descends from it. Not asked while tasks are declared.
-   */
-  readonly keeps: (child: ProcessInfo.ProcessInfo) => boolean
   /** Whether the program ends by itself after each turn. Its exit is then waited for and told. */
   readonly oneTurnPerProcess: boolean
   /** How long the program gets to end by itself once its input has ended. */

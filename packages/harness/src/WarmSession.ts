@@ -233,7 +233,7 @@ export const open = <State>(
         hasHistory = true
         const exit = dialect.oneTurnPerProcess ? yield* LiveProcess.endByItself(live, dialect.endOfInput) : undefined
         if (live.tasks.length === 0) {
-          const report = yield* LiveProcess.sweep(live, turn.mark, dialect.keeps)
+          const report = yield* LiveProcess.sweep(live, turn.mark)
           if (report.killed.length > 0) {
             killed.push(...report.killed.map(({ pid, command }) => ({ pid, command })))
             yield* deliver(turn, LiveTurn.leftovers(report.killed))

@@ -121,25 +121,22 @@ const childAbove = (
 
 /**
  * Ends what a turn left behind, in less than 5 s: a moment to go by itself, TERM,
- * KILL. Spares what the dialect keeps.
+ * KILL. Spares what descends from a child of the program that was there before
+ * the turn, such as a server that the program keeps.
  */
-export const sweep = <State>(
-  live: LiveProcess<State>,
-  mark: Child.Mark,
-  keeps: Dialect.Dialect<State>["keeps"]
-): Effect.Effect<Child.KillReport> =>
+export const sweep = <State>(live: LiveProcess<State>, mark: Child.Mark): Effect.Effect<Child.KillReport> =>
   Effect.gen(function*() {
     const programPid = (yield* live.child.leader)?.pid
+    const wasThere = (process: ProcessInfo.ProcessInfo) => mark.alive.has(ProcessInfo.identity(process))
     let all = new Map<number, ProcessInfo.ProcessInfo>()
     const spare = (process: ProcessInfo.ProcessInfo) => {
       const child = programPid === undefined ? undefined : childAbove(process, all, programPid)
-      return child !== undefined && keeps(child)
+      return child !== undefined && wasThere(child)
     }
     for (let looks = 0; looks < 10; looks++) {
       const living = yield* live.child.descendants
       all = new Map(living.map((process) => [process.pid, process]))
-      const left = living.filter((process) => !mark.alive.has(ProcessInfo.identity(process)) && !spare(process))
-      if (left.length === 0) return { killed: [], survivors: [] }
+      if (living.every((process) => wasThere(process) || spare(process))) return { killed: [], survivors: [] }
       yield* Effect.sleep("50 millis")
     }
     return yield* live.child.killBornSince(mark, { spare })

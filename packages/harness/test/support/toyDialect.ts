@@ -120,7 +120,6 @@ export const make = (options: Options = {}): Dialect.Dialect<State> => {
     },
     interrupt: options.ownInterrupt === false ? undefined : (state) => ({ state, outputs: [{ _tag: "Send", frame: { interrupt: true } }] }),
     died: () => undefined,
-    keeps: () => false,
     oneTurnPerProcess: options.oneTurnPerProcess ?? false,
     endOfInput: "2 seconds"
   }

@@ -48,7 +48,7 @@ const textOf = (content: Json | undefined): string =>
 
 export const makeDialect = (host: DialectHost): Dialect => {
   const options = Argv.read(host.argv)
-  const facts = (): Frames.Facts => ({ session: host.session(), cwd: host.cwd, options })
+  const facts = (): Frames.Facts => ({ session: host.session(), cwd: host.cwd, options, mcpServers: host.scenario.mcp_servers ?? [] })
   const tag = (frame: Object): void => host.frame({ ...frame, session_id: host.session().id, uuid: crypto.randomUUID() })
   const totals = { cost: 0, results: 0, usage: undefined as Frames.ModelUsage | undefined }
   const decisions = new Map<string, "config" | "user">()
@@ -203,6 +203,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
     switch (request["subtype"]) {
       case "initialize":
         if (host.scenario.handshake === "never") return { kind: "handled" }
+        if (typeof request["appendSystemPrompt"] === "string") host.session().system = request["appendSystemPrompt"]
         respond(Frames.initialized(host.scenario.handshake === "other_protocol" ? "0.2.9" : Frames.version), {
           pending_permission_requests: [],
           pending_user_dialog_requests: []
@@ -239,7 +240,8 @@ export const makeDialect = (host: DialectHost): Dialect => {
       case "user": {
         const text = textOf(isObject(frame["message"]) ? frame["message"]["content"] : undefined)
         const uuid = frame["uuid"]
-        if (options.replaysUserMessages && typeof uuid === "string") {
+        // Told for every message with an id, whether messages are replayed or not (seen in 2.1.332).
+        if (typeof uuid === "string") {
           tag({ type: "command_lifecycle", command_uuid: uuid, state: "queued" })
           return { kind: "prompt", id: uuid, text }
         }
@@ -451,15 +453,17 @@ export const makeDialect = (host: DialectHost): Dialect => {
       if (answered !== undefined) {
         requesting()
         isRequesting = true
-        host.frame({
-          type: "user",
-          message: { role: "user", content: answered.text },
-          session_id: host.session().id,
-          parent_tool_use_id: null,
-          uuid: answered.uuid,
-          timestamp: new Date().toISOString(),
-          isReplay: true
-        })
+        if (options.replaysUserMessages) {
+          host.frame({
+            type: "user",
+            message: { role: "user", content: answered.text },
+            session_id: host.session().id,
+            parent_tool_use_id: null,
+            uuid: answered.uuid,
+            timestamp: new Date().toISOString(),
+            isReplay: true
+          })
+        }
       }
     },
     messageStarted: (_, kind) => {
