@@ -16,6 +16,10 @@ export interface Choice {
 type Load = (choice: Choice) => Promise<Effect.Effect<Harness.Harness, never, Supervisor.Supervisor>>
 
 const loaders = {
+  claude: async () => {
+    const { ClaudeHarness } = await import("@turnpike/harness-claude")
+    return ClaudeHarness.make()
+  },
   scripted: async ({ scenario }) => {
     const { ScriptedHarness } = await import("@turnpike/harness-scripted")
     return ScriptedHarness.make(scenario === undefined ? {} : { scenario })
