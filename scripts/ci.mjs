@@ -79,11 +79,11 @@ const run = (command, args, { env = environment, extra = {}, limitMinutes }) =>
 
 const endingOf = ({ code, isOver, problem, signal }) => isOver ? "over its limit" : problem ?? signal ?? `exit ${code}`
 
-/** A suite of vitest, counted by its own report. */
+/** A suite of vitest, counted by its own report. The long ones name each test as it ends, so that a limit shows where it struck. */
 const suite = (config, options) => async () => {
   const report = path.join(results, `${path.basename(config, ".config.ts")}.json`)
   fs.rmSync(report, { force: true })
-  const ran = await run("vitest", ["run", "--config", config, "--reporter=default", "--reporter=json", `--outputFile.json=${report}`], options)
+  const ran = await run("vitest", ["run", "--config", config, `--reporter=${options.reporter ?? "default"}`, "--reporter=json", `--outputFile.json=${report}`], options)
   let passed = 0
   let failed = 0
   let skipped = 0
@@ -165,8 +165,8 @@ const parts = {
   layers: script("scripts/layers.mjs", { limitMinutes: 3 }),
   packages: suite("vitest.packaging.config.ts", { limitMinutes: 5 }),
   deno: after("scripts/install-deno.mjs", suite("vitest.deno.config.ts", { limitMinutes: 5 }), { limitMinutes: 5 }),
-  slow: suite("vitest.slow.config.ts", { extra: { TURNPIKE_REQUIRE_CONTAINMENT: "1" }, limitMinutes: 15 }),
-  real: after("scripts/install-real.mjs", suite("vitest.real.config.ts", { extra: { TURNPIKE_REQUIRE_CONTAINMENT: "1" }, limitMinutes: 15 }), { limitMinutes: 5 })
+  slow: suite("vitest.slow.config.ts", { extra: { TURNPIKE_REQUIRE_CONTAINMENT: "1" }, limitMinutes: 15, reporter: "verbose" }),
+  real: after("scripts/install-real.mjs", suite("vitest.real.config.ts", { extra: { TURNPIKE_REQUIRE_CONTAINMENT: "1" }, limitMinutes: 15, reporter: "verbose" }), { limitMinutes: 5 })
 }
 
 const wanted = process.argv.slice(2)
