@@ -163,6 +163,10 @@ export const actionTable = {
   },
   huge_line: { does: "Writes one line of the letter x.", takes: { bytes: count("Its length without the line feed.") } },
   join_next: { does: "Writes the next frame without its line feed, so that two share a line.", takes: {} },
+  buffer_writes: {
+    does: "From now on writes to standard output only when so many bytes are there, as programs do that find no terminal; 0 writes the rest and stops it.",
+    takes: { bytes: count("The size of the buffer.") }
+  },
   chunk_writes: { does: "From now on cuts every write into pieces.", takes: { bytes: count("The size of a piece; 0 stops it.") } },
   stderr: {
     does: "Writes to standard error.",
@@ -243,6 +247,10 @@ export const scenarioFields = {
   model: optional(string("The model that is named where the caller names none. Absent means scripted-1.")),
   tools: optional(strings("The tools that are named as being in force. Absent means those the caller allows.")),
   reports_violations: optional(boolean("Whether the model and tools above are named even where the caller asked for others. Absent means false.")),
+  mcp_servers: optional(list({
+    name: string("The server's name."),
+    status: string("connected, or what went wrong.")
+  }, "The MCP servers that are named as configured. Absent means none.")),
   handshake: optional(
     literals(["answer", "never", "other_protocol"], "How the agent answers the opening of a session. Absent means answer.")
   ),

@@ -41,6 +41,7 @@ export const Frame = Schema.Union([
     resumed: Schema.Boolean,
     model: Schema.String,
     tools: Schema.Array(Schema.String),
+    mcp_servers: Schema.optionalKey(Schema.Array(TurnEvent.McpServer)),
     cwd: Schema.String
   }),
   frame("refused", { why: Schema.Literals(["unknown", "in_use"]), message: Schema.String }),

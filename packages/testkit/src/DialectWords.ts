@@ -119,6 +119,7 @@ export interface DialectHost {
   readonly cwd: string
   readonly scenario: {
     readonly handshake?: "answer" | "never" | "other_protocol"
+    readonly mcp_servers?: ReadonlyArray<{ readonly name: string; readonly status: string }>
     readonly model?: string
     readonly tools?: ReadonlyArray<string>
     readonly reports_violations?: boolean

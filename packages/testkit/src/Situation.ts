@@ -35,6 +35,7 @@ export const situations = {
   meets: "It writes the file that the variable MEETS_OWN names and waits for the one that MEETS_OTHER names.",
   rebinds: "It changes its session's id in the middle of a turn.",
   more_tools: "It says that it has more tools than it was allowed.",
+  mcp_fails: "It says that one of its MCP servers did not start.",
   other_model: "It says that it uses another model than it was told to.",
   tells_options: "It answers with the model and the instructions that it was given, as a JSON object.",
   never_ready: "It never answers the opening of its session.",
@@ -169,6 +170,7 @@ const play = (situation: Situation, tools: ToolNames): Actions => {
       ]
     case "rebinds":
       return [{ type: "bind", session_id: "5c9b7c4e-0000-4000-8000-00000000b1d5" }, say("done"), end]
+    case "mcp_fails":
     case "more_tools":
     case "other_model":
       return [say("done"), end]
@@ -185,6 +187,8 @@ const whole = (situation: Situation, tools: ToolNames): Scenario => {
       return { after_opening: [...stubborn, { type: "stop_reading" }], turns: [echo] }
     case "never_ready":
       return { handshake: "never", turns: [echo] }
+    case "mcp_fails":
+      return { mcp_servers: [{ name: "there", status: "connected" }, { name: "gone", status: "failed" }], turns: [echo] }
     case "more_tools":
       return { tools: [...tools.all], reports_violations: true, turns: [echo] }
     case "other_model":

@@ -55,7 +55,8 @@ export const toolNames = (list: ToolAllowlist.ToolAllowlist): ReadonlyArray<stri
   list._tag === "DangerousAll" ? undefined : [...new Set(list.tools.map((tool) => ToolAllowlist.classOf(tool) ?? tool))]
 
 /** What the agent says is in force, and where that is not what was asked. */
-const announcement = ({ model, tools }: Facts, opened: ScriptedWire.Opened): ReadonlyArray<Output> => {
+const announcement = (facts: Facts, opened: ScriptedWire.Opened): ReadonlyArray<Output> => {
+  const { model, tools } = facts
   const extra = opened.tools.filter((tool) => !isListed(tools, tool))
   return [
     { _tag: "Session", harnessSessionId: opened.session_id },
@@ -65,11 +66,15 @@ const announcement = ({ model, tools }: Facts, opened: ScriptedWire.Opened): Rea
       harness_version: opened.version,
       model: opened.model,
       tools: opened.tools,
+      ...(opened.mcp_servers === undefined ? {} : { mcp_servers: opened.mcp_servers }),
       cwd: opened.cwd
     })),
     ...(model === undefined || model === opened.model
       ? []
       : [event(Notices.make("model_differs", `the model is ${opened.model}; ${model} was asked for`))]),
+    ...(opened.mcp_servers ?? []).filter(({ status }) => status !== "connected").map(({ name, status }) =>
+      event(Notices.make("mcp_server_failed", `the MCP server ${name} is not there: ${facts.redact(status)}`))
+    ),
     ...(extra.length === 0
       ? []
       : [event(Notices.make("tools_differ", `the agent has tools that the allow-list does not hold: ${extra.join(", ")}`))])

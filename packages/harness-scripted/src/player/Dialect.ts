@@ -90,7 +90,7 @@ export interface DialectHost {
   readonly argv: ReadonlyArray<string>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  readonly scenario: Pick<Scenario, "handshake" | "model" | "tools" | "reports_violations">
+  readonly scenario: Pick<Scenario, "handshake" | "mcp_servers" | "model" | "tools" | "reports_violations">
   /** Writes one frame as a line. Frames keep their order. */
   readonly frame: (value: Json) => void
   /** The session; only once it is open. */

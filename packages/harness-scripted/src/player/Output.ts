@@ -16,6 +16,8 @@ export interface Output {
   readonly joinNext: () => void
   /** Cuts what is written from now on into pieces of so many bytes; 0 stops it. */
   readonly chunk: (bytes: number) => void
+  /** Holds what is written from now on back until so many bytes are there; 0 writes the rest and stops it. */
+  readonly buffer: (bytes: number) => void
   readonly close: (stream: "stdout" | "stderr") => void
   readonly flushed: () => Promise<void>
 }
@@ -30,12 +32,24 @@ export const make = (): Output => {
   let queue: Promise<void> = Promise.resolve()
   let chunkBytes = 0
   let joins = false
+  let bufferBytes = 0
+  let held: Array<Uint8Array> = []
   const closed = new Set<NodeJS.WritableStream>()
   const later = (work: () => Promise<void>) => {
     queue = queue.then(work)
   }
   process.stdout.on("error", () => closed.add(process.stdout))
   process.stderr.on("error", () => closed.add(process.stderr))
+  const release = () => {
+    const whole = Buffer.concat(held)
+    held = []
+    if (whole.length > 0) put(process.stdout, whole)
+  }
+  const out = (bytes: Uint8Array) => {
+    if (bufferBytes === 0) return put(process.stdout, bytes)
+    held.push(bytes)
+    if (held.reduce((size, each) => size + each.length, 0) >= bufferBytes) release()
+  }
   const put = (stream: NodeJS.WritableStream, bytes: Uint8Array) => {
     const size = stream === process.stdout ? chunkBytes : 0
     later(async () => {
@@ -50,16 +64,20 @@ export const make = (): Output => {
   }
   return {
     frame: (value) => {
-      put(process.stdout, Buffer.from(JSON.stringify(value) + (joins ? "" : "\n")))
+      out(Buffer.from(JSON.stringify(value) + (joins ? "" : "\n")))
       joins = false
     },
-    bytes: (bytes) => put(process.stdout, bytes),
+    bytes: out,
     stderr: (text) => put(process.stderr, Buffer.from(text)),
     joinNext: () => {
       joins = true
     },
     chunk: (bytes) => {
       chunkBytes = bytes
+    },
+    buffer: (bytes) => {
+      bufferBytes = bytes
+      if (bytes === 0) release()
     },
     close: (name) => {
       const stream = process[name]

@@ -94,6 +94,7 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
   setInterval(() => {}, 3_600_000)
 
   const exit = async (code: number): Promise<never> => {
+    output.buffer(0)
     await output.flushed()
     process.exit(code)
   }
@@ -215,6 +216,8 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
         return hugeLine(action.bytes)
       case "join_next":
         return output.joinNext()
+      case "buffer_writes":
+        return output.buffer(action.bytes)
       case "chunk_writes":
         return output.chunk(action.bytes)
       case "stderr":

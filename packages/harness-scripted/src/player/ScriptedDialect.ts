@@ -74,6 +74,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
       resumed: state.resumed,
       model: state.model,
       tools: [...state.tools],
+      mcp_servers: host.scenario.mcp_servers?.map((server) => ({ ...server })),
       cwd: host.cwd
     }))
   }

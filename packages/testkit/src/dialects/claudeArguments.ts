@@ -3,7 +3,7 @@
  * started with it: the options of its help text, and the refusals that were
  * recorded.
  */
-import { Buffer } from "node:buffer"
+import * as fs from "node:fs"
 import * as Frames from "./claudeFrames.ts"
 
 export interface Options {
@@ -44,6 +44,8 @@ const withoutValue = new Set([
 const listOf = (values: ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
   (values ?? []).flatMap((value) => value.match(/[^\s,(]+(?:\([^)]*\))?/gu) ?? [])
 
+const fileText = (file: string | undefined): string | undefined => (file === undefined ? undefined : fs.readFileSync(file, "utf8"))
+
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu
 
 /** Reads the arguments. What the program refuses is in `answer`. */
@@ -78,7 +80,7 @@ export const read = (argv: ReadonlyArray<string>): Options => {
     fork: has("--fork-session"),
     partial: has("--include-partial-messages"),
     model: one("--model"),
-    system: one("--append-system-prompt", "--system-prompt"),
+    system: one("--append-system-prompt", "--system-prompt") ?? fileText(one("--append-system-prompt-file", "--system-prompt-file")),
     allowed: many("--allowedTools", "--allowed-tools"),
     disallowed: many("--disallowedTools", "--disallowed-tools"),
     tools: tools === undefined || tools.includes("default") ? undefined : listOf(tools),
@@ -101,7 +103,6 @@ export const read = (argv: ReadonlyArray<string>): Options => {
   if (options.sessionId !== undefined && options.resume !== undefined && !options.fork) {
     return refuse("Error: --session-id can only be used with --continue or --resume if --fork-session is also specified.\n")
   }
-  if (Buffer.byteLength(argv.join(" ")) > 1 << 21) return refuse("the arguments are too long\n")
   return options
 }
 

@@ -12,6 +12,7 @@ export interface Facts {
   readonly session: SessionState
   readonly cwd: string
   readonly options: { readonly permissionMode: string }
+  readonly mcpServers: ReadonlyArray<{ readonly name: string; readonly status: string }>
 }
 
 /** The built-in tools that the program names where nothing limits them. */
@@ -21,13 +22,13 @@ export const tools: ReadonlyArray<string> = [
 ]
 
 /** The first frame of every turn. */
-export const init = ({ cwd, options, session }: Facts): Frame => ({
+export const init = ({ cwd, mcpServers, options, session }: Facts): Frame => ({
   type: "system",
   subtype: "init",
   cwd,
   session_id: session.id,
   tools: [...session.tools],
-  mcp_servers: [],
+  mcp_servers: mcpServers.map((server) => ({ ...server })),
   model: session.model,
   permissionMode: options.permissionMode,
   slash_commands: ["clear", "compact", "context", "init", "review"],

@@ -160,6 +160,17 @@ export const cases: ReadonlyArray<Case> = [
       })
   },
   {
+    name: "an MCP server that did not start is told",
+    needs: ["mcp_fails"],
+    run: (bench) =>
+      Effect.gen(function*() {
+        const session = yield* bench.open("mcp_fails")
+        const { events } = yield* Bench.turn(session, "hello")
+        const told = events.flatMap((event) => (event.type === "notice" && event.data.kind === "mcp_server_failed" ? [event.data.message] : []))
+        assert.deepEqual(told.map((message) => [message.includes("gone"), message.includes("server there")]), [[true, false]])
+      })
+  },
+  {
     name: "what the harness declares unsupported is refused by name before anything runs",
     needs: ["echo"],
     run: (bench) =>
