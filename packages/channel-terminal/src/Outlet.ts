@@ -52,7 +52,7 @@ export const make = (stream: Target, name: string): Outlet => {
 
   return {
     isTerminal: stream.isTTY === true,
-    columns: () => stream.columns ?? 80,
+    columns: () => stream.columns || 80,
     write: (text) =>
       text === "" ? Effect.void : settled((done) => {
         const hasRoom = stream.write(text)

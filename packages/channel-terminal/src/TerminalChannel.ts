@@ -92,7 +92,10 @@ export const make = (options: Options): TerminalChannel => {
       prompt += isOpen ? `${typed.text.slice(0, -1)}\n` : typed.text
       if (isOpen) continue
       if (exitCommands.includes(prompt.trim())) return Channel.closed
-      if (prompt.trim() === "") continue
+      if (prompt.trim() === "") {
+        prompt = ""
+        continue
+      }
       began = yield* Clock.currentTimeMillis
       stream = begin()
       return Channel.ready(Prompt.fromText(prompt))

@@ -26,12 +26,6 @@ export interface Signals {
 /** How long after a hard request the program is given to end by itself: 20 s, more than closing a session takes at most. */
 export const backstopMillis = 20_000
 
-/**
- * A launcher that shares the terminal passes on the interrupt that this process
- * has had already (npx does): two within 40 ms are one keystroke.
- */
-const oneKeystrokeMillis = 40
-
 const exitCodes = { interrupt: 130, terminate: 143 } as const
 
 const watched = [["SIGINT", "interrupt"], ["SIGTERM", "terminate"], ["SIGHUP", "terminate"]] as const
@@ -53,16 +47,9 @@ export const listen = (first: Receive): Effect.Effect<Signals, never, Scope.Scop
     let receive = first
     let isHard = false
     let isFinished = false
-    let lastInterrupt = Number.NEGATIVE_INFINITY
     let backstop: NodeJS.Timeout | undefined
 
     const on = (signal: Cancel.Signal) => {
-      if (signal === "interrupt") {
-        const now = performance.now()
-        const isRepeated = now - lastInterrupt < oneKeystrokeMillis
-        lastInterrupt = now
-        if (isRepeated) return
-      }
       if (isHard || isFinished) return leave(signal, "left by force")
       Effect.runFork(
         Effect.map(receive(signal), (outcome) => {

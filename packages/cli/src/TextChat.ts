@@ -142,7 +142,7 @@ export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scop
     )
 
     if (keyboard !== undefined) {
-      yield* Effect.ignore(screen.show([{ to: "aside", text: style.paint("dim", `${harness.name} · session ${sessionId} · /exit or Ctrl-D leaves`) + "\n" }]))
+      yield* Effect.ignore(screen.show([{ to: "aside", text: style.paint("dim", `${harness.name} · /exit or Ctrl-D leaves`) + "\n" }]))
     }
     const conversation = SessionLoop.runSessionLoop(session, channel).pipe(
       Effect.mapError((error) => fromFailure(error.failure)),

@@ -1,0 +1,101 @@
+import { assert, describe, it } from "@effect/vitest"
+import { type Parsed, parse, quote } from "../src/CommandLine.ts"
+import { commands } from "../src/CommandTable.ts"
+
+const read = (...args: ReadonlyArray<string>): Parsed => parse(args, commands)
+
+/** What was refused and how to put it right; the pointer to the help, which every remedy may end with, is left out. */
+const refused = (...args: ReadonlyArray<string>) => {
+  const parsed = read(...args)
+  if (parsed._tag !== "Fault") throw new Error(`${args.join(" ")} was taken as ${parsed._tag}`)
+  return [parsed.fault.message, parsed.fault.remedy.replace(/ ?`turnpike [a-z ]*--help` lists what it takes\.$/, "")]
+}
+
+const given = (...args: ReadonlyArray<string>) => {
+  const parsed = read(...args)
+  if (parsed._tag !== "Run") throw new Error(`${args.join(" ")} was taken as ${parsed._tag}: ${JSON.stringify(parsed)}`)
+  return { flags: Object.fromEntries(parsed.given), positionals: parsed.positionals }
+}
+
+describe("a command line", () => {
+  it("names flags before, after and around the argument", () => {
+    const expected = { flags: { harness: ["scripted"], timeout: ["5"] }, positionals: ["do it"] }
+    assert.deepStrictEqual(given("run", "--harness", "scripted", "--timeout=5", "do it"), expected)
+    assert.deepStrictEqual(given("run", "do it", "--harness=scripted", "--timeout", "5"), expected)
+    assert.deepStrictEqual(given("run", "--timeout", "5", "do it", "--harness", "scripted"), expected)
+  })
+
+  it("takes everything after -- as it is", () => {
+    assert.deepStrictEqual(given("run", "--harness", "scripted", "--", "--help").positionals, ["--help"])
+    assert.deepStrictEqual(given("run", "--task=--help").flags, { task: ["--help"] })
+    assert.deepStrictEqual(given("run", "-").positionals, ["-"])
+    assert.deepStrictEqual(given("run", "--task-file", "-").flags, { "task-file": ["-"] })
+    assert.deepStrictEqual(given("run", "--task=").flags, { task: [""] })
+  })
+
+  it("keeps the order of what may be repeated", () => {
+    assert.deepStrictEqual(given("run", "--allow-tool", "read", "--allow-tool", "edit", "--env", "A=1", "--env", "B=x=y").flags, {
+      "allow-tool": ["read", "edit"],
+      env: ["A=1", "B=x=y"]
+    })
+  })
+
+  it("takes a boolean alone, with a value, and beside an argument", () => {
+    assert.deepStrictEqual(given("run", "--json", "do it"), { flags: { json: ["true"] }, positionals: ["do it"] })
+    assert.deepStrictEqual(given("run", "--json", "false", "do it"), { flags: { json: ["false"] }, positionals: ["do it"] })
+    assert.deepStrictEqual(given("run", "--json=false", "true"), { flags: { json: ["false"] }, positionals: ["true"] })
+    assert.deepStrictEqual(given("run", "true", "--json"), { flags: { json: ["true"] }, positionals: ["true"] })
+  })
+
+  it("answers help and version wherever they stand", () => {
+    assert.deepStrictEqual(read("--help"), { _tag: "Help", command: undefined })
+    assert.deepStrictEqual(read("help"), { _tag: "Help", command: undefined })
+    for (const line of [["run", "--help"], ["run", "-h", "--nonsense"], ["help", "run"], ["run", "--timeout", "x", "--help"]]) {
+      const parsed = read(...line)
+      assert.deepStrictEqual([parsed._tag, parsed._tag === "Help" ? parsed.command?.name : undefined], ["Help", "run"])
+    }
+    for (const line of [["--version"], ["-V"], ["run", "--version"], ["doctor", "-V"]]) assert.deepStrictEqual(read(...line), { _tag: "Version" })
+  })
+
+  it.each([
+    [[], "no command was given", "Give one of run, chat, doctor, schema, validate."],
+    [["rnu"], "there is no command \"rnu\"", "Did you mean `turnpike run`?"],
+    [["fix the bug"], "there is no command \"fix the bug\"", "A task is given to run: turnpike run --harness NAME \"fix the bug\"."],
+    [["help", "docter"], "there is no command \"docter\"", "Did you mean `turnpike doctor`?"],
+    [["--harness", "claude"], "there is no flag \"--harness\" before a command", "Flags follow their command, as in `turnpike run --harness NAME`."],
+    [["run", "--harnes", "claude"], "run has no flag \"--harnes\"", "Did you mean --harness?"],
+    [["run", "--hraness=claude"], "run has no flag \"--hraness\"", "Did you mean --harness?"],
+    [["run", "--time", "5"], "run has no flag \"--time\"", "Did you mean --timeout?"],
+    [["run", "--frobnicate"], "run has no flag \"--frobnicate\"", "`turnpike run --help` lists what it takes. A task that begins with a dash stands after `--`."],
+    [["run", "-x"], "run has no flag \"-x\"", "`turnpike run --help` lists what it takes. A task that begins with a dash stands after `--`."],
+    [["chat", "--result-file", "x"], "chat has no flag \"--result-file\"", "run has it."],
+    [["run", "--harness"], "--harness has no value", "Write --harness NAME."],
+    [["run", "--task", "--model", "x"], "--task has no value", "Write --task TEXT; a value that begins with a dash is written --task=…"],
+    [["run", "--harness", "a", "--harness", "b"], "--harness is given twice", "Give --harness once."],
+    [["run", "--isolated=yes"], "--isolated takes no value; \"yes\" was given", "Write --isolated alone, or leave it out."],
+    [["run", "--json=yes"], "--json is \"yes\"", "Write --json true or --json false."],
+    [["run", "--format", "jsonl"], "--format is \"jsonl\"; it takes text, events, summary", "Choose one of text, events, summary."],
+    [["run", "--format", "event"], "--format is \"event\"; it takes text, events, summary", "Did you mean --format events?"],
+    [["run", "--resume", "yes"], "--resume is \"yes\"; it takes fail, fresh, replay", "Choose one of fail, fresh, replay."],
+    [["run", "--background", "Wait"], "--background is \"Wait\"; it takes wait, kill", "Did you mean --background wait?"],
+    [["run", "--permission", "everything"], "--permission is \"everything\"; it takes deny, allow-listed, ask", "Choose one of deny, allow-listed, ask."],
+    [["run", "--env", "FOO"], "--env is \"FOO\"; it takes NAME=VALUE, a name being letters, digits and _", "Write for example --env LANG=C."],
+    [["run", "--env", "1A=secret"], "--env is \"1A\"=…; it takes NAME=VALUE, a name being letters, digits and _", "Write for example --env LANG=C."],
+    [["run", "one", "two"], "run takes one argument; \"two\" is one too many", "Put quotes around an argument of several words."],
+    [["chat", "hello"], "chat takes no arguments; \"hello\" is one too many", "Put quotes around an argument of several words."],
+    [["validate"], "validate needs CONTRACT", "`turnpike schema` lists them."]
+  ])("refuses %j", (args, message, remedy) => {
+    assert.deepStrictEqual(refused(...args), [message, remedy])
+  })
+
+  it.each(["0", "-1", "abc", "NaN", "Infinity", "1e3", "0x10", "", " 5", "5s", "99999999999999"])("refuses a timeout of %j", (value) => {
+    assert.deepStrictEqual(refused("run", `--timeout=${value}`), [
+      `--timeout is ${JSON.stringify(value)}; it takes a number of seconds above 0`,
+      "Write for example --timeout 90 or --timeout 0.5."
+    ])
+  })
+
+  it("repeats a word on one line, bounded, without its controls", () => {
+    assert.strictEqual(quote(`a\n\u001b[31m\u009b${"x".repeat(100)}`), `"a\\n\\u001b[31m\\u009b${"x".repeat(72)}…"`)
+  })
+})
