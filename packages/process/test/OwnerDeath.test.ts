@@ -11,28 +11,37 @@ const watchdogsOf = (owner: number): ReadonlyArray<number> => {
   return table.rows().filter((row) => row.parentPid === owner && !row.zombie && table.command(row.pid).includes("turnpike-watchdog")).map((row) => row.pid)
 }
 
+const isRunning = (directory: string): boolean => Specimens.names(directory, Specimens.alive(directory)).join() === Specimens.escaped.join()
+
+/** Looks every 10 ms, at most 20 s. */
+const until = async (condition: () => boolean): Promise<void> => {
+  const deadline = performance.now() + 20_000
+  while (!condition() && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10))
+}
+
 describe("an owner killed with SIGKILL", () => {
   for (const stage of stages(isRoot ? "root" : "an ordinary user")) {
     const leftOut = stage.missing === undefined ? "" : ` (left out: ${stage.missing})`
     // The slow suite does it a hundred times, at random moments.
     it.skipIf(stage.missing !== undefined && !required)(`leaves nothing: ${stage.title}${leftOut}`, async () => {
       assert.strictEqual(stage.missing, undefined)
-      const rounds = [await killOwner(stage, 0), await killOwner(stage, 300)]
-      assert.deepStrictEqual(rounds.map((round) => round.survivors), [[], []])
-      assert.isAbove(rounds[1]!.running, Specimens.escaped.length)
+      const early = await killOwner(stage, 0)
+      const late = await killOwner(stage, 0, (_, directory) => until(() => isRunning(directory)))
+      assert.deepStrictEqual([early.survivors, late.survivors], [[], []])
+      assert.isAbove(late.running, Specimens.escaped.length)
     }, 60_000)
   }
 
   const group = stages(isRoot ? "root" : "an ordinary user").find((stage) => stage.strategy === "group")!
   it.skipIf(group.missing !== undefined)("leaves nothing though somebody killed its watchdog before", async () => {
     const killed = new Set<number>()
-    const round = await killOwner(group, 300, async (owner) => {
+    const round = await killOwner(group, 0, async (owner, directory) => {
+      await until(() => isRunning(directory))
       for (const pid of watchdogsOf(owner)) {
         killed.add(pid)
         process.kill(pid, "SIGKILL")
       }
-      const deadline = performance.now() + 10_000
-      while (watchdogsOf(owner).every((pid) => killed.has(pid)) && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10))
+      await until(() => watchdogsOf(owner).some((pid) => !killed.has(pid)))
     })
     assert.strictEqual(killed.size, 1)
     assert.deepStrictEqual(round.survivors, [])
@@ -47,8 +56,7 @@ describe("an owner killed with SIGKILL", () => {
       detached: true
     })
     const running = () => Specimens.names(directory, Specimens.alive(directory))
-    const deadline = performance.now() + 10_000
-    while (running().length < Specimens.escaped.length && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10))
+    await until(() => isRunning(directory))
     child.kill("SIGKILL")
     await new Promise((resolve) => child.once("exit", resolve))
     assert.deepStrictEqual(running(), Specimens.escaped)

@@ -27,6 +27,12 @@ export interface Root {
 }
 
 export interface Family {
+  /**
+   * Whether the last look saw a process that it could not judge: one that is just
+   * being replaced by another program has neither arguments nor environment. Such a
+   * one may be a descendant; look again.
+   */
+  readonly isUncertain: () => boolean
   /** All that are alive but our own processes; the program's first process is among them while it lives. */
   readonly living: () => ReadonlyArray<Member>
   /** The program's own first process, once it was started and while it lives. */
@@ -57,6 +63,8 @@ export const make = (
   const known = new Set<string>([ProcessInfo.identity(root)])
   /** Numbers that were members: a session or group with such a number is the command's. */
   const numbers = new Map<number, number>([[root.pid, root.started]])
+  const uid = process.geteuid?.() ?? -1
+  let uncertain = false
   let ownLevel: number | undefined
   let cachedLeader: Row | undefined
   let cachedInit: Row | undefined
@@ -99,10 +107,13 @@ export const make = (
     for (const row of candidates) {
       if (!members.has(row.pid) && known.has(ProcessInfo.identity(row))) add(row, "seen")
     }
+    uncertain = false
     if (root.own === 0) {
       for (const row of candidates) {
         if (members.has(row.pid)) continue
-        if (table.environment(row.pid).includes(`${root.tagName}=`)) add(row, "tag")
+        const environment = table.environment(row.pid)
+        if (environment.includes(`${root.tagName}=`)) add(row, "tag")
+        else if (environment === "" && isBetweenPrograms(row)) uncertain = true
         else if (root.pipes.size > 0 && table.files(row.pid, 256).some((file) => root.pipes.has(file))) add(row, "pipe")
       }
     }
@@ -110,6 +121,9 @@ export const make = (
     forget(rows, members)
     return members
   }
+
+  const isBetweenPrograms = (row: Row): boolean =>
+    table.source === "procfs" && row.parentPid !== 2 && table.uid(row.pid) === uid && table.command(row.pid).startsWith("[")
 
   /** Drops what can no longer tie a process to the command, so that a long life does not fill the memory. */
   const forget = (rows: ReadonlyArray<Row>, members: ReadonlyMap<number, Member>) => {
@@ -169,7 +183,6 @@ export const make = (
 
   const suspects = () => {
     if (root.own !== 0 || table.source !== "procfs") return []
-    const uid = process.geteuid?.() ?? -1
     const rows = table.rows()
     const systemd = new Set(rows.filter((row) => row.pid !== 1 && table.command(row.pid).includes("systemd --user")).map((row) => row.pid))
     return rows.filter((row) =>
@@ -184,6 +197,7 @@ export const make = (
   }
 
   return {
+    isUncertain: () => uncertain,
     living,
     leader,
     namespaceInit: () => {

@@ -45,6 +45,8 @@ const startBoundMs = 10_000
 const killBoundMs = 5_000
 const defaultGraceMs = 1_000
 const killBornBoundMs = 2_000
+/** How long a process that cannot be judged yet is waited for. */
+const uncertainBoundMs = 1_000
 
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]))
 
@@ -191,12 +193,17 @@ export const make = (parts: Parts): SupervisedChild => {
 
   const hasExited = () => Deferred.isDoneUnsafe(exit)
 
-  /** In a namespace the program appears a moment after the containment stands. */
+  /**
+   * In a namespace the program appears a moment after the containment stands: first
+   * as a copy of our shell, which would swallow a signal, and once it leads a session
+   * as what takes signals as a program does.
+   */
   const awaitLeader = Effect.gen(function*() {
     const deadline = WallClock.now() + 1000
     while (true) {
       const leader = hasExited() ? undefined : family.leader()
-      if (leader !== undefined || hasExited() || WallClock.now() > deadline) return leader
+      const isProgram = leader !== undefined && leader.session === leader.pid
+      if (isProgram || hasExited() || WallClock.now() > deadline) return leader
       yield* WallClock.sleep(5)
     }
   })
@@ -235,16 +242,17 @@ export const make = (parts: Parts): SupervisedChild => {
     kill: (members: ReadonlyArray<Family.Member>) => ReadonlyArray<NodeChild.KillOutcome>,
     boundMs: number
   ) {
-    const deadline = WallClock.now() + boundMs
+    const begun = WallClock.now()
+    const deadline = begun + boundMs
     const killed = new Map<string, ProcessInfo.ProcessInfo>()
     for (let pauseMs = 2;; pauseMs = Math.min(50, pauseMs * 2)) {
       const members = choose()
-      if (members.length === 0) return { killed, left: members }
+      if (members.length === 0 && (!family.isUncertain() || WallClock.now() > begun + uncertainBoundMs)) return { killed, left: members }
       // Described once, at first: a dying process has no command line any more.
       const fresh = members.filter(({ row }) => !killed.has(ProcessInfo.identity(row)))
       for (const info of family.describe(fresh)) killed.set(ProcessInfo.identity(info), info)
       const outcomes = kill(members)
-      if (outcomes.every((outcome) => outcome === "refused") || WallClock.now() > deadline) {
+      if ((members.length > 0 && outcomes.every((outcome) => outcome === "refused")) || WallClock.now() > deadline) {
         return { killed, left: members }
       }
       yield* WallClock.sleep(pauseMs)
@@ -271,7 +279,7 @@ export const make = (parts: Parts): SupervisedChild => {
     const deadline = WallClock.now() + (options.graceMs ?? defaultGraceMs)
     while (WallClock.now() < deadline) {
       const members = choose()
-      if (members.length === 0) break
+      if (members.length === 0 && !family.isUncertain()) break
       const fresh = members.filter(({ row }) => !asked.has(ProcessInfo.identity(row)))
       for (const info of family.describe(fresh)) asked.set(ProcessInfo.identity(info), info)
       killEach("SIGTERM")(fresh)

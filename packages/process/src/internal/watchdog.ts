@@ -4,7 +4,7 @@
  *
  * It waits on a pipe that only the supervisor holds. When the pipe ends without
  * the word `done`, the supervisor is gone, however it went: the watchdog then
- * kills, again and again until a round finds nothing, every process that has the
+ * kills, again and again until five rounds find nothing, every process that has the
  * supervisor's tag in its environment, descends from a process it was told of,
  * or shares a session or process group with one. It needs sh, grep and /proc;
  * without a /proc that shows its own numbers it kills the groups that it was
@@ -31,6 +31,7 @@ if [ "$self" != $$ ]; then
   exit 0
 fi
 rounds=0
+empty=0
 while [ $rounds -lt 60 ]; do
   rounds=$((rounds + 1))
   known=' '
@@ -56,7 +57,13 @@ while [ $rounds -lt 60 ]; do
       case $roots in *" $4:"*|*" $5:"*) known="$known$pid "; grown=1 ;; esac
     done
   done
-  [ "$known" = ' ' ] && exit 0
+  # A process that is just being replaced by another program shows no tag: only several empty rounds are the end.
+  if [ "$known" = ' ' ]; then
+    empty=$((empty + 1))
+    [ $empty -ge 5 ] && exit 0
+    continue
+  fi
+  empty=0
   for pid in $known; do kill -s KILL "$pid" 2>/dev/null; done
 done
 `

@@ -43,7 +43,6 @@ export const expectations = (strategy: Strategy): Record<ScenarioName, { readonl
       fact: "kills and lists what left the group, the session, its parent or its environment",
       facts: {
         seen: ["bare", "daemon", "plain", "setsid"],
-        // "plain" is in the program's group and ended by the ladder's TERM.
         killed: held,
         survivors: [],
         suspects: [],

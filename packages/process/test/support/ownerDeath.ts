@@ -40,8 +40,8 @@ export interface Round {
 export const killOwner = async (
   stage: Stage,
   delayMs: number,
-  /** Done after the delay, with the owner's pid. */
-  before: (owner: number) => Promise<void> = async () => {}
+  /** Done after the delay, with the owner's pid and the program's directory. */
+  before: (owner: number, directory: string) => Promise<void> = async () => {}
 ): Promise<Round> => {
   const directory = Specimens.makeDirectory("owner")
   Specimens.touch(directory, Specimens.escaped)
@@ -53,7 +53,7 @@ export const killOwner = async (
     owner.once("exit", (code, signal) => reject(new Error(`the owner ended by itself (${code ?? signal}): ${errors}`)))
   })
   await pause(delayMs)
-  await before(owner.pid!)
+  await before(owner.pid!, directory)
   const running = Specimens.alive(directory).length
   owner.kill("SIGKILL")
   await new Promise<void>((resolve) => owner.once("exit", () => resolve()))
