@@ -1,0 +1,54 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as DataDirectory from "../src/DataDirectory.ts"
+import * as Scratch from "./support/Scratch.ts"
+
+const isRoot = process.geteuid?.() === 0
+
+describe("the data directory", () => {
+  it("is named by the flag, else by TURNPIKE_HOME, else by the platform", () => {
+    const all = { TURNPIKE_HOME: "/own", XDG_STATE_HOME: "/state", HOME: "/home/me" }
+    assert.deepStrictEqual(DataDirectory.choose("/flag", all), { directory: "/flag", by: "--data-dir" })
+    assert.deepStrictEqual(DataDirectory.choose("relative", {}).directory, path.resolve("relative"))
+    assert.deepStrictEqual(DataDirectory.choose(undefined, all), { directory: "/own", by: "TURNPIKE_HOME" })
+  })
+
+  it.skipIf(process.platform !== "linux")("is the XDG state directory on Linux, where that is absolute", () => {
+    const directory = (environment: Record<string, string>) => DataDirectory.choose(undefined, { HOME: "/home/me", ...environment }).directory
+    assert.deepStrictEqual(
+      [directory({ XDG_STATE_HOME: "/state" }), directory({ XDG_STATE_HOME: "state" }), directory({ TURNPIKE_HOME: "" })],
+      ["/state/turnpike", "/home/me/.local/state/turnpike", "/home/me/.local/state/turnpike"]
+    )
+  })
+
+  it.effect("is made for the user alone; one that exists keeps its mode", () =>
+    Effect.gen(function*() {
+      const parent = yield* Scratch.directory
+      const made = yield* DataDirectory.open({ directory: path.join(parent, "a", "b"), by: "--data-dir" })
+      assert.strictEqual(fs.statSync(made).mode & 0o777, 0o700)
+      fs.chmodSync(made, 0o755)
+      yield* DataDirectory.open({ directory: made, by: "--data-dir" })
+      assert.strictEqual(fs.statSync(made).mode & 0o777, 0o755)
+    }))
+
+  it.effect("is refused where it is a file or lies in one", () =>
+    Effect.gen(function*() {
+      const file = yield* Scratch.file("file", "")
+      const refusal = (directory: string) =>
+        Effect.map(Effect.flip(DataDirectory.open({ directory, by: "TURNPIKE_HOME" })), ({ failure }) => [failure.code, failure.message])
+      assert.deepStrictEqual([yield* refusal(file), yield* refusal(path.join(file, "x"))], [
+        ["DATA_DIR_UNUSABLE", `the data directory ${file} (TURNPIKE_HOME) cannot be used: it is not a directory`],
+        ["DATA_DIR_UNUSABLE", `the data directory ${path.join(file, "x")} (TURNPIKE_HOME) cannot be used: a part of its path is not a directory`]
+      ])
+    }))
+
+  it.effect.skipIf(isRoot)("is refused where it may not be written", () =>
+    Effect.gen(function*() {
+      const directory = yield* Scratch.directory
+      fs.chmodSync(directory, 0o500)
+      const { failure } = yield* Effect.flip(DataDirectory.open({ directory, by: "--data-dir" }))
+      assert.include(failure.message, "it may not be written")
+    }))
+})
