@@ -165,7 +165,11 @@ const parts = {
   layers: script("scripts/layers.mjs", { limitMinutes: 3 }),
   packages: suite("vitest.packaging.config.ts", { limitMinutes: 5 }),
   deno: after("scripts/install-deno.mjs", suite("vitest.deno.config.ts", { limitMinutes: 5 }), { limitMinutes: 5 }),
-  slow: suite("vitest.slow.config.ts", { extra: { TURNPIKE_REQUIRE_CONTAINMENT: "1" }, limitMinutes: 15, reporter: "verbose" }),
+  slow: after(
+    "scripts/install-deno.mjs",
+    suite("vitest.slow.config.ts", { extra: { TURNPIKE_REQUIRE_CONTAINMENT: "1" }, limitMinutes: 15, reporter: "verbose" }),
+    { limitMinutes: 5 }
+  ),
   real: after("scripts/install-real.mjs", suite("vitest.real.config.ts", { extra: { TURNPIKE_REQUIRE_CONTAINMENT: "1" }, limitMinutes: 15, reporter: "verbose" }), { limitMinutes: 5 })
 }
 
