@@ -93,7 +93,6 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       let harnessSessionId = known?.harness_session_id
       let persisted = known?.persisted ?? false
       let began = false
-      let callerInterrupted = false
       let lostChannel: ChannelError.ChannelError | undefined
 
       /** Whether somebody asked for the end. What is remembered from then on is no cause. */
@@ -148,7 +147,6 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
         Effect.gen(function*() {
           const exit = yield* Effect.exit(restore(Effect.raceFirst(Effect.exit(step), Effect.as(request, Stopped as Stopped))))
           if (Exit.isSuccess(exit)) return exit.value === Stopped ? Stopped : yield* exit.value
-          callerInterrupted = true
           yield* cancel.request({ cause: "disposed", mode: "hard" })
           return Stopped
         })
@@ -348,7 +346,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
         duration_ms: Math.max(0, Math.round(ended - started))
       }
       if (options.deliver === "stream") yield* stream.result(result)
-      if (callerInterrupted) return yield* Effect.interrupt
+      // An interruption of the caller that waited until here goes on when this region ends.
       return result
     })
   ).pipe(Effect.withSpan("Run.execute"))
