@@ -79,9 +79,15 @@ export const open = <State>(
       else notKept++
     }
 
-    const deliver = (turn: LiveTurn.LiveTurn<State> | undefined, event: Dialect.Event) =>
+    const deliver = (
+      live: LiveProcess.LiveProcess<State>,
+      turn: LiveTurn.LiveTurn<State> | undefined,
+      event: Dialect.Event
+    ) =>
       Effect.suspend(() => {
         if (turn !== undefined) return Effect.asVoid(Queue.offer(turn.queue, event))
+        // The last words of a process that was cut off belong to the turn that was cut off with it.
+        if (live.gone) return Effect.void
         hold(event.type === "notice" ? event : Notices.lateFrame({ type: event.type, data: { ...event.data } }, redact))
         return Effect.void
       })
@@ -157,7 +163,7 @@ export const open = <State>(
         output,
         open: turn?.asks ?? live.asks,
         decider: options.permission,
-        deliver: (event) => turn === undefined ? Effect.void : deliver(turn, event),
+        deliver: (event) => turn === undefined ? Effect.void : deliver(live, turn, event),
         send: (frame) => send(live, frame),
         scope: live.scope
       })
@@ -178,7 +184,7 @@ export const open = <State>(
       const turn = current?.live === live && !current.over ? current : undefined
       switch (output._tag) {
         case "Event":
-          return deliver(turn, output.event)
+          return deliver(live, turn, output.event)
         case "Send":
           return send(live, output.frame)
         case "Ask":
@@ -186,7 +192,7 @@ export const open = <State>(
         case "Withdraw":
           return LiveTurn.withdraw(turn?.asks ?? live.asks, output.requestId)
         case "Late":
-          return deliver(turn, Notices.lateFrame(output.frame, redact))
+          return deliver(live, turn, Notices.lateFrame(output.frame, redact))
         case "Session":
           return Effect.sync(() => {
             harnessSessionId = output.harnessSessionId
@@ -236,7 +242,7 @@ export const open = <State>(
           const report = yield* LiveProcess.sweep(live, turn.mark)
           if (report.killed.length > 0) {
             killed.push(...report.killed.map(({ pid, command }) => ({ pid, command })))
-            yield* deliver(turn, LiveTurn.leftovers(report.killed))
+            yield* deliver(live, turn, LiveTurn.leftovers(report.killed))
           }
           // What cannot be killed from outside goes with the process.
           if (report.survivors.length > 0) yield* kill(live)
@@ -264,7 +270,7 @@ export const open = <State>(
         if (live.state === undefined) return LiveProcess.early(live, item, dialect)
         return item._tag === "Frame"
           ? advance(live, (state) => dialect.frame(state, item.frame))
-          : deliver(current?.live === live && !current.over ? current : undefined, Notices.unreadable(item, redact))
+          : deliver(live, current?.live === live && !current.over ? current : undefined, Notices.unreadable(item, redact))
       })
 
     /** The process's output has ended: nothing more will be heard of it. */

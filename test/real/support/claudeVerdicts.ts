@@ -1,0 +1,441 @@
+/**
+ * The verdict table of Claude Code: what a run has to say of each thing that can
+ * happen. The cells were written from recordings before they were run; where
+ * Claude Code hides a fact, `hidden` says which.
+ */
+import type { Failure, Verdict } from "@turnpike/contract"
+import { assert } from "@effect/vitest"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { programOf } from "./realCli.ts"
+import { type Bench, eventually, type Told } from "./turnpikeRun.ts"
+
+export interface Cell {
+  /** Null where the run was refused before it began. */
+  readonly reason: Verdict.TerminalReason | null
+  readonly success: boolean
+  readonly exit: 0 | 1 | 3 | 130 | 143
+  readonly error: Failure.FailureCode | null
+}
+
+export interface Row {
+  readonly name: string
+  readonly cell: Cell
+  /** What Claude Code does not tell, or tells otherwise, so that the cell is what it is. */
+  readonly hidden?: string
+  /** The recording that shows it, under test/fixtures/claude/2.1.332. */
+  readonly recording?: string
+  /** Brings it about, and answers the run that is judged. */
+  readonly play: (bench: Bench) => Promise<Told>
+  /** What else must hold. */
+  readonly also?: (told: Told, bench: Bench) => void | Promise<void>
+}
+
+const success: Cell = { reason: "success", success: true, exit: 0, error: null }
+const failed = (error: Failure.FailureCode): Cell => ({ reason: "adapter_error", success: false, exit: 3, error })
+const refused = (error: Failure.FailureCode): Cell => ({ reason: null, success: false, exit: 1, error })
+const cancelled = (mode: "graceful" | "hard", exit: 130 | 143 = 130): Cell => ({
+  reason: `${mode}_cancel`,
+  success: false,
+  exit,
+  error: "CANCELLED"
+})
+
+const summary = (told: Told): string => told.result?.result.summary ?? ""
+const answerTo = (...prompts: ReadonlyArray<string>): string =>
+  `I was sent ${prompts.length} prompt${prompts.length === 1 ? "" : "s"}: ${JSON.stringify(prompts)}`
+
+const status = (code: number, error: Failure.FailureCode): Row => ({
+  name: `the service answers ${code}`,
+  cell: failed(error),
+  play: (bench) => bench.run({ task: "hello", scenario: { type: "status", status: code } }),
+  also: (told) => assert.strictEqual(told.result?.error?.http_status, code)
+})
+
+/** Claude Code refuses a bare sleep; this is a tool that says something and then does not end. */
+const longCommand = "echo started; sleep 300"
+const inTool = { type: "tool", command: longCommand } as const
+const mayExecute = ["--allow-tool=execute", "--permission=allow-listed"]
+
+/** Signals the run once a tool of it runs for sure. */
+const signalInTool = async (bench: Bench, signals: ReadonlyArray<NodeJS.Signals>): Promise<Told> => {
+  let send: (name: NodeJS.Signals) => void = () => {}
+  const run = bench.run({
+    task: "run it",
+    scenario: inTool,
+    args: mayExecute,
+    onEvent: (_, signal) => {
+      send = signal
+    }
+  })
+  await eventually("the tool", bench.processes, (all) => all.some(({ command }) => command === "sleep 300"))
+  for (const [index, name] of signals.entries()) {
+    if (index > 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    send(name)
+  }
+  return run
+}
+
+const firstText = (then: (signal: (name: NodeJS.Signals) => void) => void) => {
+  let done = false
+  return (event: { readonly type: string }, signal: (name: NodeJS.Signals) => void) => {
+    if (done || event.type !== "text_delta") return
+    done = true
+    then(signal)
+  }
+}
+
+const killClaude = (bench: Bench): void => {
+  for (const { command, pid } of bench.processes()) {
+    // Its own process only, by its path: not what contains it.
+    if (command.startsWith(`${programOf("claude")} --print`)) process.kill(pid, "SIGKILL")
+  }
+}
+
+const hostile = (name: string, prompt: string): Row => ({
+  name: `a prompt: ${name}`,
+  cell: success,
+  play: (bench) => bench.run({ task: prompt }),
+  also: async (told, bench) => {
+    const calls = told.events.filter((event) => event.type === "tool_start" && event.kind === "tool")
+    assert.deepStrictEqual(calls, [])
+    const prompts = await bench.prompts()
+    assert.isTrue(prompts.length === 1 && prompts[0] === prompt, `the model was sent ${JSON.stringify(prompts).slice(0, 400)}`)
+  }
+})
+
+/** A program that is Claude Code, except that it is always told to begin the same session. */
+const fixedSession = (bench: Bench): string => {
+  const file = path.join(bench.place.home, "claude-with-one-id")
+  fs.writeFileSync(
+    file,
+    `#!/bin/bash
+args=()
+for argument in "$@"; do
+  case "$argument" in
+    --session-id=*) args+=("--session-id=5a0d4bb0-7ea0-4a5a-9d3c-3d1f0c7f5d11") ;;
+    *) args+=("$argument") ;;
+  esac
+done
+exec '${programOf("claude")}' "\${args[@]}"
+`,
+    { mode: 0o755 }
+  )
+  return file
+}
+
+export const rows: ReadonlyArray<Row> = [
+  {
+    name: "a plain turn",
+    cell: success,
+    play: (bench) => bench.run({ task: "hello" }),
+    also: (told) => {
+      assert.strictEqual(summary(told), answerTo("hello"))
+      assert.deepStrictEqual(told.result?.usage.tokens, {
+        source: "reported",
+        input_tokens: 1232,
+        output_tokens: 6,
+        cache_read_tokens: 200,
+        cache_write_tokens: 30,
+        reasoning_tokens: 0
+      })
+    }
+  },
+  {
+    name: "a second turn of a session",
+    cell: success,
+    play: async (bench) => {
+      await bench.run({ task: "first", args: ["--session=one"] })
+      return bench.run({ task: "second", args: ["--session=one"] })
+    },
+    also: (told) => {
+      assert.strictEqual(summary(told), answerTo("first", "second"))
+      assert.deepInclude(told.result?.session, { id: "one", harness: "claude", resumed: true, turn: 2 })
+    }
+  },
+  {
+    name: "Claude Code is killed in the middle of a turn",
+    cell: failed("HARNESS_FAILED"),
+    play: (bench) =>
+      bench.run({
+        task: "first",
+        scenario: { type: "hang" },
+        args: ["--session=one"],
+        onEvent: firstText(() => killClaude(bench))
+      }),
+    also: async (_, bench) => {
+      const next = await bench.run({ task: "second", args: ["--session=one"] })
+      assert.deepStrictEqual([next.exit, summary(next)], [0, answerTo("first", "second")])
+    }
+  },
+  {
+    name: "a tool that is allowed",
+    cell: success,
+    play: (bench) =>
+      bench.run({ task: "run it", scenario: { type: "tool", command: "touch ran && echo done" }, args: ["--allow-tool=execute"] }),
+    also: (told, bench) => {
+      assert.strictEqual(summary(told), "The tool answered: \"done\"")
+      assert.isTrue(fs.existsSync(path.join(bench.place.work, "ran")))
+      assert.deepStrictEqual(
+        told.events.flatMap((event) => event.type === "tool_end" && event.kind === "tool" ? [[event.tool_name, event.success]] : []),
+        [["Bash", true]]
+      )
+    }
+  },
+  {
+    name: "a tool that is denied",
+    cell: success,
+    play: (bench) =>
+      bench.run({ task: "run it", scenario: { type: "tool", command: "touch ran" }, args: ["--allow-tool=Bash(git *)"] }),
+    also: (told, bench) => {
+      assert.isFalse(fs.existsSync(path.join(bench.place.work, "ran")))
+      assert.deepStrictEqual(told.result?.denials.map(({ tool_name }) => tool_name), ["Bash"])
+      assert.deepStrictEqual(
+        told.events.flatMap((event) => event.type === "permission_decision" ? [[event.decision, event.by]] : []),
+        [["deny", "deny"]]
+      )
+    }
+  },
+  {
+    name: "a tool that the user's settings allow and the allow-list does not",
+    cell: success,
+    play: (bench) => {
+      fs.writeFileSync(path.join(bench.place.config, "settings.json"), JSON.stringify({ permissions: { allow: ["Bash"] } }))
+      return bench.run({ task: "run it", scenario: { type: "tool", command: "touch ran" }, args: ["--allow-tool=Bash(git *)"] })
+    },
+    also: (told, bench) => {
+      assert.isFalse(fs.existsSync(path.join(bench.place.work, "ran")))
+      assert.deepStrictEqual(told.result?.denials.map(({ tool_name }) => tool_name), ["Bash"])
+    }
+  },
+  {
+    name: "a tool that is not on the allow-list is not offered",
+    cell: success,
+    play: (bench) => bench.run({ task: "run it", scenario: { type: "tool", command: "touch ran" } }),
+    also: (told, bench) => {
+      assert.isFalse(fs.existsSync(path.join(bench.place.work, "ran")))
+      assert.include(summary(told), "I was offered no tool to run")
+    }
+  },
+  {
+    name: "all tools, dangerously",
+    cell: success,
+    play: (bench) =>
+      bench.run({
+        task: "run it",
+        scenario: { type: "tool", command: "touch ran && echo done" },
+        args: ["--dangerous-all-tools"]
+      }),
+    also: (told, bench) => {
+      assert.strictEqual(summary(told), "The tool answered: \"done\"")
+      assert.isTrue(fs.existsSync(path.join(bench.place.work, "ran")))
+    }
+  },
+  status(401, "INVALID_CREDENTIAL"),
+  status(403, "PERMISSION_DENIED"),
+  {
+    ...status(404, "MODEL_NOT_FOUND"),
+    name: "the service answers 404"
+  },
+  {
+    ...status(429, "RATE_LIMIT"),
+    hidden: "the time after which the service would answer again",
+    recording: "d-e429"
+  },
+  status(529, "OVERLOADED"),
+  status(500, "SERVER"),
+  {
+    name: "the conversation is too long for the model",
+    cell: failed("CONTEXT_WINDOW_EXCEEDED"),
+    play: (bench) => bench.run({ task: "hello", scenario: { type: "context_too_long" } })
+  },
+  {
+    name: "the answer is cut off, and comes whole when it is asked for again",
+    cell: success,
+    hidden: "that an answer was cut off; Claude Code asks again without streaming, and pieces that were told before do not count",
+    play: (bench) => bench.run({ task: "hello", scenario: { type: "cut" } })
+  },
+  {
+    name: "the answer is cut off every time",
+    cell: failed("TRANSPORT"),
+    play: (bench) => bench.run({ task: "hello", scenario: { type: "cut", in: "any" } })
+  },
+  {
+    name: "the connection is reset",
+    cell: failed("TRANSPORT"),
+    play: (bench) => bench.run({ task: "hello", scenario: { type: "reset" } })
+  },
+  {
+    name: "the connection is refused",
+    cell: failed("TRANSPORT"),
+    // Nothing listens on the discard port.
+    play: (bench) => bench.run({ task: "hello", env: { ANTHROPIC_BASE_URL: "http://127.0.0.1:9" } })
+  },
+  {
+    name: "the answer reaches the model's output limit",
+    cell: failed("MAX_TOKENS"),
+    play: (bench) => bench.run({ task: "hello", scenario: { type: "max_tokens" } }),
+    also: (told) => assert.deepStrictEqual(told.result?.verdict, { type: "max-tokens" })
+  },
+  {
+    name: "the model refuses",
+    cell: failed("REFUSAL"),
+    play: (bench) => bench.run({ task: "hello", scenario: { type: "refusal" } }),
+    also: (told) => assert.deepStrictEqual(told.result?.verdict, { type: "refusal" })
+  },
+  {
+    name: "the answer is empty",
+    cell: failed("EMPTY_RESPONSE"),
+    hidden: "that anything is wrong; Claude Code reports success with an empty result",
+    play: (bench) => bench.run({ task: "hello", scenario: { type: "empty" } })
+  },
+  {
+    name: "the stream is malformed, and the answer comes whole when it is asked for again",
+    cell: success,
+    hidden: "that the stream was malformed; Claude Code asks again without streaming",
+    play: (bench) => bench.run({ task: "hello", scenario: { type: "bad_json" } })
+  },
+  {
+    name: "the stream is malformed every time",
+    cell: failed("HARNESS_FAILED"),
+    hidden: "what kind of failure it is: the facts say `unknown`, only the message tells",
+    play: (bench) => bench.run({ task: "hello", scenario: { type: "bad_json", in: "any" } })
+  },
+  {
+    name: "there is no key",
+    cell: failed("INVALID_CREDENTIAL"),
+    play: (bench) => bench.run({ task: "hello", env: { ANTHROPIC_API_KEY: undefined } })
+  },
+  {
+    name: "a session that Claude Code has lost",
+    cell: failed("SESSION_LOST"),
+    play: async (bench) => {
+      await bench.run({ task: "first", args: ["--session=one"] })
+      fs.rmSync(path.join(bench.place.config, "projects"), { recursive: true })
+      return bench.run({ task: "second", args: ["--session=one"] })
+    }
+  },
+  {
+    name: "a session that Claude Code has lost, where going on without it was chosen",
+    cell: success,
+    play: async (bench) => {
+      await bench.run({ task: "first", args: ["--session=one"] })
+      fs.rmSync(path.join(bench.place.config, "projects"), { recursive: true })
+      return bench.run({ task: "second", args: ["--session=one", "--resume=fresh"] })
+    },
+    also: (told) => {
+      assert.strictEqual(summary(told), answerTo("second"))
+      assert.isTrue(told.events.some((event) => event.type === "notice" && event.kind === "fresh_session"))
+    }
+  },
+  {
+    name: "a session that Turnpike does not know",
+    cell: refused("SESSION_UNKNOWN"),
+    play: (bench) => bench.run({ task: "hello", args: ["--session=one", "--resume=fail"] })
+  },
+  {
+    name: "Claude Code says that the session's id is in use",
+    cell: failed("SESSION_IN_USE"),
+    play: async (bench) => {
+      const program = fixedSession(bench)
+      await bench.run({ task: "first", program })
+      return bench.run({ task: "second", program })
+    }
+  },
+  {
+    name: "Ctrl-C while the answer streams",
+    cell: cancelled("graceful"),
+    play: (bench) =>
+      bench.run({
+        task: "first",
+        scenario: { type: "slow", words: 200, interval_ms: 50 },
+        args: ["--session=one"],
+        onEvent: firstText((signal) => signal("SIGINT"))
+      }),
+    also: async (_, bench) => {
+      const next = await bench.run({ task: "second", args: ["--session=one"] })
+      assert.strictEqual(next.exit, 0)
+      assert.include(summary(next), "\"first\"")
+      assert.include(summary(next), "\"second\"")
+    }
+  },
+  {
+    name: "TERM while the answer streams",
+    cell: cancelled("hard", 143),
+    play: (bench) =>
+      bench.run({
+        task: "first",
+        scenario: { type: "slow", words: 200, interval_ms: 50 },
+        onEvent: firstText((signal) => signal("SIGTERM"))
+      })
+  },
+  { name: "Ctrl-C while a tool runs", cell: cancelled("graceful"), play: (bench) => signalInTool(bench, ["SIGINT"]) },
+  { name: "Ctrl-C twice while a tool runs", cell: cancelled("hard"), play: (bench) => signalInTool(bench, ["SIGINT", "SIGINT"]) },
+  {
+    name: "the time limit",
+    cell: { reason: "timeout", success: false, exit: 3, error: "TIME_LIMIT" },
+    play: (bench) => bench.run({ task: "hello", scenario: { type: "hang" }, args: ["--timeout=3"] })
+  },
+  hostile("a leading dash", "-v is my prompt"),
+  hostile("--help", "--help"),
+  hostile("quotes", "she said \"it's\" `now` \\ done"),
+  hostile("several lines", "one\ntwo\n\n  three"),
+  hostile("$(x)", "$(touch ran) ${HOME} %PATH% !!"),
+  hostile("emoji", "😀 e\u0301 日本 \u2028 end"),
+  hostile("/clear", "/clear"),
+  hostile("/compact", "/compact now"),
+  hostile("!ls", "!ls"),
+  hostile("#remember", "#remember this"),
+  hostile("@file", "@README.md what is it"),
+  hostile("200 KB", "0123456789abcde\n".repeat(12_800).trimEnd()),
+  hostile("2 MB", "0123456789abcde\n".repeat(131_072).trimEnd()),
+  {
+    name: "two runs on one session at once",
+    cell: refused("SESSION_BUSY"),
+    play: async (bench) => {
+      let begun: () => void = () => {}
+      const running = new Promise<void>((resolve) => {
+        begun = resolve
+      })
+      let stop: (name: NodeJS.Signals) => void = () => {}
+      const first = bench.run({
+        task: "first",
+        scenario: { type: "hang" },
+        args: ["--session=one"],
+        onEvent: firstText((signal) => {
+          stop = signal
+          begun()
+        })
+      })
+      await running
+      const second = await bench.run({ task: "second", args: ["--session=one"] })
+      stop("SIGINT")
+      assert.strictEqual((await first).exit, 130)
+      return second
+    }
+  }
+]
+
+/** What a run came to, in the table's terms. */
+export const cellOf = (told: Told, refusal: string | undefined): unknown =>
+  told.result === undefined
+    ? { reason: null, success: false, exit: told.exit, error: refusal ?? null }
+    : {
+      reason: told.result.reason,
+      success: told.result.result.success,
+      exit: told.exit,
+      error: told.result.error?.code ?? null
+    }
+
+/** The table as the documentation has it. */
+export const toMarkdown = (): string =>
+  [
+    "| what happens | reason | success | exit | error | what Claude Code hides |",
+    "|---|---|---|---|---|---|",
+    ...rows.map(({ cell, hidden, name, recording }) => {
+      const shown = hidden === undefined ? "" : recording === undefined ? hidden : `${hidden} (\`${recording}\`)`
+      return `| ${name.replaceAll("|", "\\|")} | ${cell.reason ?? "refused"} | ${cell.success ? "yes" : "no"} | ${cell.exit} | ${
+        cell.error ?? ""
+      } | ${shown} |`
+    })
+  ].join("\n")
