@@ -164,7 +164,7 @@ const dialect = (
             `the agent speaks version ${opened.type === "opened" ? opened.protocol : "?"} of the protocol; this is version ${ScriptedWire.protocol}`
           )))
         }
-        return Translation.begin(opened)
+        return Translation.begin(opened, launch._tag === "Resume" ? launch.harnessSessionId : undefined)
       }),
     refused: () => undefined,
     prompt: (state, prompt) => Translation.prompt(facts)(state, prompt.text),

@@ -16,7 +16,7 @@ const driver: HarnessSuite.Driver = (situation, { directory }) =>
     return { env: { TURNPIKE_SCENARIO: file } }
   })
 
-HarnessSuite.harnessSuite("ScriptedHarness", { describe, it: it.live }, {
+HarnessSuite.harnessSuite("ScriptedHarness", { describe: describe.concurrent, it: it.live }, {
   harness: ScriptedHarness.make(),
   layer: Supervisor.layer({ reapOrphans: false }),
   driver,

@@ -33,6 +33,7 @@ export const situations = {
   leaves_processes: "It ends its turn and leaves a child, a process in a session of its own, and a daemon.",
   background: "It declares a task, ends its turn, and declares that no task is left once the file `release` exists in the working directory.",
   meets: "It writes the file that the variable MEETS_OWN names and waits for the one that MEETS_OTHER names.",
+  renames: "A session that it resumes goes on under a new id.",
   rebinds: "It changes its session's id in the middle of a turn.",
   more_tools: "It says that it has more tools than it was allowed.",
   mcp_fails: "It says that one of its MCP servers did not start.",
@@ -173,6 +174,7 @@ const play = (situation: Situation, tools: ToolNames): Actions => {
     case "mcp_fails":
     case "more_tools":
     case "other_model":
+    case "renames":
       return [say("done"), end]
     case "tells_options":
       return [say("{\"model\":\"{{model}}\",\"system\":\"{{system}}\"}", { pieces: 1 }), end]
@@ -187,6 +189,8 @@ const whole = (situation: Situation, tools: ToolNames): Scenario => {
       return { after_opening: [...stubborn, { type: "stop_reading" }], turns: [echo] }
     case "never_ready":
       return { handshake: "never", turns: [echo] }
+    case "renames":
+      return { resume: "new_id", turns: [echo] }
     case "mcp_fails":
       return { mcp_servers: [{ name: "there", status: "connected" }, { name: "gone", status: "failed" }], turns: [echo] }
     case "more_tools":

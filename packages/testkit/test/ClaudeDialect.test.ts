@@ -3,7 +3,7 @@
  * the same order, with the same fields of the same types.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { DialectPlayer, Situation } from "@turnpike/testkit"
+import { DialectPlayer, type DialectWords, type Situation } from "@turnpike/testkit"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -18,11 +18,10 @@ const isResult = (frame: Frame): boolean => frame["type"] === "result"
 const untilResult: Step = { until: isResult }
 const untilWord = (word: string): Step => ({ until: (frame) => JSON.stringify(frame).includes(word) })
 
-type Actions = Situation.Scenario["turns"]
 const say = (text: string) => ({ type: "text", text })
 const usage = { type: "usage", input_tokens: 1035, output_tokens: 4, cache_read_tokens: 22, cache_write_tokens: 11, cost_usd: 0.0041 }
 const completed = { type: "end", reason: "completed" }
-const turns = (...lists: ReadonlyArray<ReadonlyArray<Actions>>) => ({ turns: lists.map((list) => ({ do: list })) } as unknown as Situation.Scenario)
+const turns = (...lists: ReadonlyArray<ReadonlyArray<DialectWords.Json>>): Situation.Scenario => ({ turns: lists.map((list) => ({ do: list })) })
 const words = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `word${from + i} `).join("")
 
 const live = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
@@ -86,7 +85,7 @@ const asking = turns([
   },
   usage,
   completed
-] as never)
+])
 
 /** A one-turn scenario, played without partial messages as the recordings of single prompts were made. */
 const failing = (name: string, code: string, status?: number, retry = false): Comparison => ({
@@ -94,7 +93,7 @@ const failing = (name: string, code: string, status?: number, retry = false): Co
   scenario: turns([
     ...(retry ? [{ type: "retry", attempt: 1, max_attempts: 1, delay_ms: 600, ...(status === undefined ? {} : { http_status: status }) }] : []),
     { type: "fail", code, message: "no", ...(status === undefined ? {} : { http_status: status }) }
-  ] as never),
+  ]),
   steps: [user("do it"), untilResult]
 })
 
@@ -106,15 +105,15 @@ const comparisons: ReadonlyArray<Comparison> = [
         say(`FAKE-REPLY nmsgs=${2 * count - 1} users=["turn ${Array.from({ length: count - 1 }, (_, i) => `${i + 1}","turn `).join("")}${count}"]`),
         usage,
         completed
-      ] as never)
+      ])
     ),
     steps: [1, 2, 3, 4, 5].flatMap((count) => [user(`turn ${count}`), untilResult])
   },
   {
     name: "l2-interrupt",
     scenario: turns(
-      [usage, { ...say(words(0, 6)), unfinished: true }, { type: "hang" }] as never,
-      [usage, { ...say(words(0, 13)), unfinished: true }, { type: "hang" }] as never
+      [usage, { ...say(words(0, 6)), unfinished: true }, { type: "hang" }],
+      [usage, { ...say(words(0, 13)), unfinished: true }, { type: "hang" }]
     ),
     steps: [user("slow please"), untilWord("word5"), control("int1", { subtype: "interrupt" }), untilResult, user("second"), untilWord("word12"), control("int2", { subtype: "interrupt" }), untilResult]
   },
@@ -123,7 +122,7 @@ const comparisons: ReadonlyArray<Comparison> = [
   {
     name: "l5-init",
     anyOrder: true,
-    scenario: turns([say("FAKE-REPLY nmsgs=1 users=[\"q1\"]"), usage, completed] as never, [say("FAKE-REPLY nmsgs=3 users=[\"q1\",\"q2\"]"), usage, completed] as never),
+    scenario: turns([say("FAKE-REPLY nmsgs=1 users=[\"q1\"]"), usage, completed], [say("FAKE-REPLY nmsgs=3 users=[\"q1\",\"q2\"]"), usage, completed]),
     // The real program was given everything at once and then a line that is no JSON.
     steps: [
       control("i0", { subtype: "initialize" }),
@@ -139,17 +138,17 @@ const comparisons: ReadonlyArray<Comparison> = [
   },
   {
     name: "l6-eof-midturn",
-    scenario: turns([say(words(0, 20)), usage, completed] as never),
+    scenario: turns([say(words(0, 20)), usage, completed]),
     steps: [user("slow")]
   },
   {
     name: "l9-slow-2nd-while-busy",
-    scenario: turns([say(words(0, 20)), usage, completed] as never, [say(words(0, 20)), usage, completed] as never),
+    scenario: turns([say(words(0, 20)), usage, completed], [say(words(0, 20)), usage, completed]),
     steps: [user("busy one"), user("busy two"), untilResult, untilResult]
   },
   {
     name: "k11-think-partial",
-    scenario: turns([{ type: "reasoning", text: "let me think about it", pieces: 1 }, say("FAKE-REPLY nmsgs=2 users=[\"x\"]"), usage, completed] as never),
+    scenario: turns([{ type: "reasoning", text: "let me think about it", pieces: 1 }, say("FAKE-REPLY nmsgs=2 users=[\"x\"]"), usage, completed]),
     steps: [user("x"), untilResult]
   },
   {
@@ -159,7 +158,7 @@ const comparisons: ReadonlyArray<Comparison> = [
       { type: "ask", id: "toolu_1", name: "Bash", input: { command: "touch x", description: "a tool call", timeout: 600000 }, denied: [say("TOOL-SEEN: no")] },
       usage,
       completed
-    ] as never),
+    ]),
     steps: [user("x"), untilResult]
   },
   {
@@ -170,7 +169,7 @@ const comparisons: ReadonlyArray<Comparison> = [
       { type: "tool_result", id: "toolu_1", output: "hi" },
       usage,
       { type: "end", reason: "max-turns" }
-    ] as never),
+    ]),
     steps: [user("x"), untilResult]
   },
   failing("d-e401", "AUTH", 401, true),
@@ -183,7 +182,7 @@ const comparisons: ReadonlyArray<Comparison> = [
   failing("d-econnrefused", "TRANSPORT", undefined, true)
 ]
 
-describe("ClaudeDialect", () => {
+describe.concurrent("ClaudeDialect", () => {
   for (const { anyOrder, name, scenario, steps } of comparisons) {
     it.live(`speaks as the real program did in ${name}`, () =>
       Effect.gen(function*() {
@@ -216,7 +215,7 @@ describe("ClaudeDialect", () => {
     Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-claude-"))),
     (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))
   )
-  const echo = { turns: [{ repeats: true, do: [say("{{prompts}}"), completed] }] } as unknown as Situation.Scenario
+  const echo: Situation.Scenario = { turns: [{ repeats: true, do: [say("{{prompts}}"), completed] }] }
 
   it.live("keeps a session for the next process, and refuses to begin it twice", () =>
     Effect.gen(function*() {
@@ -241,7 +240,7 @@ describe("ClaudeDialect", () => {
   it.live("ends on TERM without a result, as in e3-sigterm", () =>
     Effect.gen(function*() {
       const real = recording("e3-sigterm")
-      const scenario = turns([{ ...say(words(0, 6)), unfinished: true }, { type: "hang" }] as never)
+      const scenario = turns([{ ...say(words(0, 6)), unfinished: true }, { type: "hang" }])
       const played = yield* play(scenario, [...live, "--include-partial-messages"], [user("x"), untilWord("word5"), { signal: "SIGTERM" }])
       assert.deepStrictEqual(played.frames.map(kindOf), real.frames.map(kindOf))
       assert.deepStrictEqual(played.code, real.exitCode)
@@ -255,7 +254,7 @@ describe("ClaudeDialect", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("a replayed recording", () => {
+describe.concurrent("a replayed recording", () => {
   for (const name of ["l1-longlived", "l2-interrupt", "l3-perm-allow", "l6-eof-midturn", "d-e401"]) {
     it.live(`is ${name}, byte for byte, with its exit code`, () =>
       Effect.gen(function*() {

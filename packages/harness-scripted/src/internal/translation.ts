@@ -10,6 +10,8 @@ import type * as Schema from "effect/Schema"
 import * as ScriptedWire from "../ScriptedWire.ts"
 
 export interface State {
+  /** The id that was to be resumed; the agent may go on under another. */
+  readonly wanted: string | undefined
   readonly opened: ScriptedWire.Opened
   /** Whether `session/bound` has been said by this process. */
   readonly bound: boolean
@@ -35,7 +37,8 @@ type Output = Dialect.Output
 const event = (value: Dialect.Event): Output => ({ _tag: "Event", event: value })
 const step = (state: State, ...outputs: ReadonlyArray<Output>): Step => ({ state, outputs })
 
-export const begin = (opened: ScriptedWire.Opened): State => ({
+export const begin = (opened: ScriptedWire.Opened, wanted: string | undefined): State => ({
+  wanted,
   opened,
   bound: false,
   prompts: 0,
@@ -81,11 +84,17 @@ const announcement = (facts: Facts, opened: ScriptedWire.Opened): ReadonlyArray<
   ]
 }
 
+/** Tells of an id that is not the one of before. */
+const rebound = (before: string | undefined, now: string): ReadonlyArray<Output> =>
+  before === undefined || before === now
+    ? []
+    : [event(Notices.make("rebound", `the agent changed its session's id from ${before} to ${now}`))]
+
 export const prompt = (facts: Facts) => (state: State, text: string): Step => {
   const id = `p${state.prompts + 1}`
   return step(
     { ...state, prompts: state.prompts + 1, turn: id, worked: false, bound: true },
-    ...(state.bound ? [] : announcement(facts, state.opened)),
+    ...(state.bound ? [] : [...rebound(state.wanted, state.opened.session_id), ...announcement(facts, state.opened)]),
     { _tag: "Send", frame: { type: "prompt", id, text } }
   )
 }
@@ -197,12 +206,8 @@ export const frame = (facts: Facts) => (state: State, raw: Frame.Frame): Step =>
   }
   const said = decoded.success
   switch (said.type) {
-    case "opened": {
-      const rebound = said.session_id === state.opened.session_id
-        ? []
-        : [event(Notices.make("rebound", `the agent changed its session's id from ${state.opened.session_id} to ${said.session_id}`))]
-      return step({ ...state, opened: said }, ...rebound, ...announcement(facts, said))
-    }
+    case "opened":
+      return step({ ...state, opened: said }, ...rebound(state.opened.session_id, said.session_id), ...announcement(facts, said))
     case "refused":
       return step(state, { _tag: "Late", frame: raw })
     case "background":

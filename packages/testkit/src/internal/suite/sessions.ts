@@ -84,6 +84,24 @@ export const cases: ReadonlyArray<Case> = [
       })
   },
   {
+    name: "a session that goes on under a new id of the harness's is told, and stays ours",
+    needs: ["renames"],
+    run: (bench) =>
+      Effect.gen(function*() {
+        if (bench.harness.capabilities.resume === "unsupported") return
+        const first = yield* openApart(bench, "renames")
+        const { events } = yield* Bench.turn(first.session, "one")
+        yield* first.leave
+        const before = Bench.harnessId(events)
+        const second = yield* bench.open("renames", { resume: { harnessSessionId: before, onLost: "fail" } })
+        const resumed = yield* Bench.turn(second, "two")
+        assert.deepEqual(Bench.prompts(resumed.output.text), ["one", "two"])
+        assert.notEqual(Bench.harnessId(resumed.events), before)
+        assert.ok(Bench.notices(resumed.events).includes("rebound"), "the change is told")
+        assert.equal(second.sessionId, first.session.sessionId)
+      })
+  },
+  {
     name: "a session that the harness has lost is not begun anew in silence",
     needs: ["echo"],
     run: (bench) =>
