@@ -42,6 +42,8 @@ export interface Bench {
   /** The run id under which the scripted model keeps what it was asked. */
   readonly runId: string
   readonly run: (options: RunOptions) => Promise<Told>
+  /** Runs a specification from a file. */
+  readonly runSpec: (file: string) => Promise<Told>
   /** What the user asked, as the last request to the model had it. */
   readonly prompts: () => Promise<ReadonlyArray<string>>
   /** The row's living processes: pid and command line. */
@@ -66,7 +68,7 @@ export const makeBench = (server: ModelServer.ModelServer["Service"]): Bench => 
         return []
       }
     })
-  const run: Bench["run"] = (options) =>
+  const start = (options: Omit<RunOptions, "task" | "args">, args: ReadonlyArray<string>, input: string): Promise<Told> =>
     new Promise((resolve, reject) => {
       const env: Record<string, string | undefined> = {
         ...claudeEnv(place, {
@@ -81,15 +83,7 @@ export const makeBench = (server: ModelServer.ModelServer["Service"]): Bench => 
       }
       const child = spawn(
         process.execPath,
-        [
-          binary,
-          "run",
-          "--harness=claude",
-          `--program=${options.program ?? programOf("claude")}`,
-          "--format=events",
-          ...(options.args ?? []),
-          "-"
-        ],
+        [binary, "run", `--program=${options.program ?? programOf("claude")}`, "--format=events", ...args],
         { cwd: place.work, env, stdio: ["pipe", "pipe", "pipe"] }
       )
       const signal = (name: NodeJS.Signals) => void child.kill(name)
@@ -107,7 +101,7 @@ export const makeBench = (server: ModelServer.ModelServer["Service"]): Bench => 
       child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text)
       // A run that is refused does not read its task; how it ended says more.
       child.stdin.on("error", () => {})
-      child.stdin.end(options.task)
+      child.stdin.end(input)
       const timer = setTimeout(() => child.kill("SIGKILL"), longestMs)
       child.on("error", reject)
       child.on("close", (exit) => {
@@ -117,8 +111,10 @@ export const makeBench = (server: ModelServer.ModelServer["Service"]): Bench => 
         resolve({ exit, stdout, stderr, events, result: last?.type === "result" ? last.result : undefined })
       })
     })
+  const run: Bench["run"] = (options) => start(options, ["--harness=claude", ...(options.args ?? []), "-"], options.task)
+  const runSpec: Bench["runSpec"] = (file) => start({}, [`--spec=${file}`], "")
   const prompts = async () => (await Effect.runPromise(server.requests(runId))).at(-1)?.prompts ?? []
-  return { place, runId, run, prompts, processes, remove: place.remove }
+  return { place, runId, run, runSpec, prompts, processes, remove: place.remove }
 }
 
 /** What is wrong with a stream: every breach of the contract and its rules. Nothing may stand there where a run was refused. */
