@@ -94,6 +94,14 @@ exec </dev/null >/dev/null 4>&-
 read -r word <&3
 exit $status`
 
+/**
+ * Without a namespace the program takes its shell's place once its owner says `go`
+ * on descriptor 3: then the owner knows its start time and its pipes, and the
+ * watchdog knows of it, before it can start anything. Descriptor 3 ends with that.
+ */
+const gateScript = `read -r word <&3 && [ "$word" = go ] && exec "$@" 3<&-
+exit 125`
+
 const isRoot = (): boolean => process.geteuid?.() === 0
 
 /** Runs a program to its end; answers its exit code and the end of what it wrote to standard error. */
@@ -227,7 +235,7 @@ const probeGroup = Effect.fnUntraced(function*(options: ProbeOptions) {
   if (process.platform === "win32") {
     return unavailable(strategy, "Windows has no process groups", "run Turnpike in WSL")
   }
-  const { missing } = yield* tools(["sh", "grep"], options.searchPath)
+  const { missing, paths } = yield* tools(["sh", "grep"], options.searchPath)
   if (missing.length > 0) {
     return unavailable(strategy, `${missing.join(" and ")} not found in PATH, which the watchdog needs`, "install them")
   }
@@ -239,7 +247,7 @@ const probeGroup = Effect.fnUntraced(function*(options: ProbeOptions) {
       price: ""
     },
     0,
-    (program, args) => [program, ...args]
+    (program, args) => [paths["sh"]!, "-c", gateScript, "sh", program, ...args]
   )
 })
 

@@ -151,7 +151,7 @@ export const make = Effect.fn("Supervisor.make")(function*(options: Options = {}
     const tagName = `${tagPrefix}${randomBytes(8).toString("hex")}`
     const env = { ...environment, [tagName]: OwnerTag.format(owner) }
     const namespaced = prepared.own > 0
-    const node = yield* NodeChild.start(prepared.wrap(program, args), { cwd, env, extraDescriptors: namespaced }).pipe(
+    const node = yield* NodeChild.start(prepared.wrap(program, args), { cwd, env, fourth: namespaced }).pipe(
       Effect.mapError((fault) => refusal(fault, program, args, env))
     )
     const root: Family.Root = {

@@ -22,8 +22,9 @@ export interface NodeChild {
   readonly stdout: Readable
   /** What the outermost program writes to its standard error. */
   readonly stderr: Readable
-  /** File descriptor 3, readable and writable, and 4, readable, where they were asked for. */
-  readonly control: Duplex | undefined
+  /** File descriptor 3, readable and writable. */
+  readonly control: Duplex
+  /** File descriptor 4, readable, where it was asked for. */
   readonly fourth: Readable | undefined
 }
 
@@ -47,10 +48,10 @@ export const onMainThread = (): boolean => isMainThread
  */
 export const start = (
   argv: readonly [string, ...Array<string>],
-  options: { readonly cwd: string; readonly env: Record<string, string>; readonly extraDescriptors: boolean }
+  options: { readonly cwd: string; readonly env: Record<string, string>; readonly fourth: boolean }
 ): Effect.Effect<NodeChild, SpawnFault> =>
   Effect.callback<NodeChild, SpawnFault>((resume) => {
-    const stdio: StdioOptions = options.extraDescriptors ? ["pipe", "pipe", "pipe", "pipe", "pipe"] : ["pipe", "pipe", "pipe"]
+    const stdio: StdioOptions = options.fourth ? ["pipe", "pipe", "pipe", "pipe", "pipe"] : ["pipe", "pipe", "pipe", "pipe"]
     let child: ChildProcess
     try {
       // Throws for E2BIG and the like, emits "error" for others; Deno emits where Node throws.
@@ -76,8 +77,8 @@ export const start = (
         stdin: child.stdin!,
         stdout: child.stdout!,
         stderr: child.stderr!,
-        control: options.extraDescriptors ? child.stdio[3] as Duplex : undefined,
-        fourth: options.extraDescriptors ? child.stdio[4] as Readable : undefined
+        control: child.stdio[3] as Duplex,
+        fourth: options.fourth ? child.stdio[4] as Readable : undefined
       }))
     })
   }).pipe(Effect.uninterruptible)

@@ -94,7 +94,7 @@ export const make = (parts: Parts): SupervisedChild => {
   const letGoWhenEmpty = (delayMs: number) => {
     const timer = setTimeout(() => {
       if (closing || Deferred.isDoneUnsafe(rootGone)) return
-      if (others().length === 0) node.control?.end()
+      if (others().length === 0) node.control.end()
       else letGoWhenEmpty(Math.min(1000, delayMs * 2))
     }, delayMs)
     timer.unref()
@@ -108,7 +108,7 @@ export const make = (parts: Parts): SupervisedChild => {
       programEnded(code === null ? { code, signal } : exitOfStatus(code))
     }
     // What was said on the control descriptor says it better, and may be read after this event.
-    if (node.control === undefined || node.control.closed) return conclude()
+    if (node.control.closed) return conclude()
     const timer = setTimeout(conclude, 1000)
     node.control.once("close", () => {
       clearTimeout(timer)
@@ -125,17 +125,19 @@ export const make = (parts: Parts): SupervisedChild => {
   if (node.process.exitCode !== null || node.process.signalCode !== null) {
     onRootExit(node.process.exitCode, node.process.signalCode)
   }
-  if (node.control === undefined) {
-    Deferred.doneUnsafe(started, Exit.void)
-  } else {
-    let rest = ""
-    node.control.on("data", (chunk: Buffer) => {
-      const lines = (rest + chunk.toString("latin1")).split("\n")
-      rest = lines.pop()!
-      lines.forEach(onControlLine)
-    })
-    // Its end is the end of the containment, which the exit of the process tells.
-    node.control.on("error", () => {})
+  let rest = ""
+  node.control.on("data", (chunk: Buffer) => {
+    const lines = (rest + chunk.toString("latin1")).split("\n")
+    rest = lines.pop()!
+    lines.forEach(onControlLine)
+  })
+  // Its end is the end of the containment, or the program's beginning without one; the rest the exit tells.
+  node.control.on("error", () => {})
+  if (!namespaced) {
+    const begun = () => Deferred.doneUnsafe(started, Exit.void)
+    node.control.once("end", begun)
+    node.control.once("close", begun)
+    node.control.write("go\n")
   }
 
   const fail = (reason: ProcessError.Reason) => Effect.fail(ProcessError.fromReason(reason))
@@ -317,7 +319,7 @@ export const make = (parts: Parts): SupervisedChild => {
     if (table.source === "none") NodeChild.kill(-node.pid, "SIGKILL")
     if (namespaced) {
       // Lets the holder of an empty namespace go.
-      node.control?.end()
+      node.control.end()
       if (Option.isNone(yield* WallClock.within(Deferred.await(rootGone), 2_000))) {
         NodeChild.kill(node.pid, "SIGKILL")
         yield* WallClock.within(Deferred.await(rootGone), 2_000)

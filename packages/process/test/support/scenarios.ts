@@ -161,6 +161,8 @@ export const scenarios = {
     // And at once, before the program can have begun.
     const early = yield* Effect.forkChild(Effect.scoped(Effect.andThen(stage.shell(Specimens.escapes, fast), Effect.never)), { startImmediately: true })
     yield* Fiber.interrupt(early)
+    // And when the program was done with starting others before its owner could look.
+    for (let round = 0; round < 5; round++) yield* Effect.scoped(Effect.flatMap(stage.shell(Specimens.escapes, fast), (child) => child.exit))
     return { alive: Specimens.alive(stage.directory) }
   }),
 
