@@ -20,7 +20,8 @@ import * as ClaudeWire from "./ClaudeWire.ts"
 export interface Asked {
   readonly tools: ClaudeTools.Plan
   readonly model: string | undefined
-  readonly resumed: boolean
+  /** The session that is continued; undefined where one begins. */
+  readonly resumes: string | undefined
   readonly redact: Redaction.Redactor
   /** Makes ids that no conversation has seen. */
   readonly uuid: () => string
@@ -73,7 +74,7 @@ export interface State {
 
 export const initial = (asked: Asked): State => ({
   asked,
-  sessionId: undefined,
+  sessionId: asked.resumes,
   told: undefined,
   costUsd: 0,
   tasks: [],
@@ -244,7 +245,7 @@ const init = (state: State, record: typeof ClaudeWire.Init.Type): Step => {
   const outputs: Array<Dialect.Output> = []
   const bound = TurnEvent.make("session/bound", {
     harness_session_id: record.session_id,
-    resumed: asked.resumed,
+    resumed: asked.resumes !== undefined,
     ...(record.claude_code_version == null ? {} : { harness_version: record.claude_code_version }),
     ...(record.model == null ? {} : { model: record.model }),
     ...(record.tools == null ? {} : { tools: record.tools }),

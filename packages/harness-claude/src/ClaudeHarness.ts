@@ -161,7 +161,7 @@ const dialect = (
       return ClaudeConversation.initial({
         tools: plan,
         model: session.model,
-        resumed: launch._tag === "Resume",
+        resumes: launch._tag === "Resume" ? launch.harnessSessionId : undefined,
         redact: session.redact,
         uuid: randomUUID,
         takesPromptsAsText: ClaudeProgram.compareVersions(program.version, ClaudeProgram.takesPromptsAsText) >= 0,

@@ -1,5 +1,5 @@
 /** Cases about sessions: identity, resumption, options, closing. */
-import { Harness } from "@turnpike/kernel"
+import type { Harness } from "@turnpike/kernel"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -241,7 +241,9 @@ export const cases: ReadonlyArray<Case> = [
         const session = yield* bench.open("echo")
         yield* Bench.turn(session, "hello")
         const report = yield* session.close
-        assert.deepEqual(report, Harness.nothingFound)
+        // Remarks are not compared: they may tell of strangers' processes that only look like the harness's.
+        const { problems: _, ...found } = report
+        assert.deepEqual(found, { killed: [], survivors: [], backgroundKilled: [] } satisfies typeof found)
         assert.deepEqual(bench.processes(), [])
         assert.deepEqual(yield* session.close, report)
         yield* session.interrupt
