@@ -27,7 +27,7 @@ const owner = Effect.acquireRelease(
   ({ directory, process: owner }) =>
     Effect.sync(() => {
       owner.kill("SIGKILL")
-      for (const { pid } of Specimens.alive(directory)) process.kill(pid, "SIGKILL")
+      Specimens.end(Specimens.alive(directory))
       fs.rmSync(directory, { recursive: true, force: true })
     })
 )

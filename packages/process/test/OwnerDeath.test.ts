@@ -60,7 +60,7 @@ describe("an owner killed with SIGKILL", () => {
     child.kill("SIGKILL")
     await new Promise((resolve) => child.once("exit", resolve))
     assert.deepStrictEqual(running(), Specimens.escaped)
-    for (const { pid } of Specimens.alive(directory)) process.kill(pid, "SIGKILL")
+    Specimens.end(Specimens.alive(directory))
     fs.rmSync(directory, { recursive: true, force: true })
   }, 30_000)
 })

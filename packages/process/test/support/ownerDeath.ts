@@ -58,7 +58,7 @@ export const killOwner = async (
   owner.kill("SIGKILL")
   await new Promise<void>((resolve) => owner.once("exit", () => resolve()))
   const left = await survivors(directory)
-  for (const { pid } of left) process.kill(pid, "SIGKILL")
+  Specimens.end(left)
   fs.rmSync(directory, { recursive: true, force: true })
   return { delayMs, running, survivors: left }
 }

@@ -318,7 +318,7 @@ export const scenarios = {
     yield* eventually(() => Specimens.alive(stage.directory).every(({ command }) => !command.startsWith("sh -c tail")))
     const report = yield* child.close
     const left = Specimens.alive(stage.directory)
-    for (const { pid } of left) process.kill(pid, "SIGKILL")
+    Specimens.end(left)
     const killed = Specimens.names(stage.directory, report.killed)
     const suspects = Specimens.names(stage.directory, report.suspects)
     return {

@@ -44,6 +44,17 @@ export const alive = (directory: string): ReadonlyArray<Specimen> =>
       : []
   })
 
+/** Kills what is left of a test. Others may be faster: a watchdog, say. */
+export const end = (processes: ReadonlyArray<Specimen>): void => {
+  for (const { pid } of processes) {
+    try {
+      process.kill(pid, "SIGKILL")
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
+    }
+  }
+}
+
 /** The names of the `tail -f` processes in a list of commands, sorted. */
 export const names = (directory: string, processes: ReadonlyArray<{ readonly command: string }>): ReadonlyArray<string> =>
   processes.flatMap(({ command }) => {

@@ -149,7 +149,7 @@ export const perform = async (
     outcomes.set(name, outcome)
   }
   const left = Specimens.alive(directory)
-  for (const { pid } of left) process.kill(pid, "SIGKILL")
+  Specimens.end(left)
   fs.rmSync(directory, { recursive: true, force: true })
   return { outcomes, code, errors, left }
 }
