@@ -89,12 +89,32 @@ export const shapes: Redactor = (text) =>
 /** Shorter values are left alone: they would be found everywhere. */
 const minSecretLength = 6
 
+/** A part of a document is taken for a secret from 16 characters on: shorter ones are words and dates. */
+const minPartLength = 16
+
+/** The long texts of a secret that is a JSON document, such as a file of tokens. */
+const partsOf = (secret: string): ReadonlyArray<string> => {
+  if (!/^\s*[[{]/.test(secret)) return []
+  const texts = (value: unknown): ReadonlyArray<string> =>
+    typeof value === "string" ? [value] : typeof value === "object" && value !== null ? Object.values(value).flatMap(texts) : []
+  try {
+    return texts(JSON.parse(secret)).filter((text) => text.length >= minPartLength)
+  } catch {
+    // Not JSON: it is a secret as a whole.
+    return []
+  }
+}
+
 /**
  * Removes the given values wherever they stand, as they are and as JSON writes
- * them. Values under 6 characters are left alone.
+ * them; of a value that is itself a JSON document also its long texts. Values
+ * under 6 characters are left alone.
  */
 export const values = (secrets: ReadonlyArray<string>): Redactor => {
-  const written = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
+  const written = secrets.flatMap((secret) => [secret, ...partsOf(secret)]).flatMap((secret) => [
+    secret,
+    JSON.stringify(secret).slice(1, -1)
+  ])
   const known = [...new Set(written)]
     // A part of the mark itself would be found in every mark.
     .filter((secret) => secret.length >= minSecretLength && !mark.includes(secret))

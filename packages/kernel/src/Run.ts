@@ -27,6 +27,7 @@ import * as RunEvidence from "./RunEvidence.ts"
 import * as RunLog from "./RunLog.ts"
 import type { Prepared } from "./RunPreparation.ts"
 import * as RunStream from "./RunStream.ts"
+import * as SessionMemory from "./SessionMemory.ts"
 
 export interface ExecuteOptions {
   readonly runId: Scalars.RunId
@@ -80,8 +81,13 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       const { cancel } = options
       const { redact } = sessionOptions
       const started = yield* Clock.currentTimeMillis
-      const known = Option.getOrUndefined(lease.binding)
-      const turn = (known?.turns ?? 0) + 1
+      const memory = SessionMemory.make({
+        known: Option.getOrUndefined(lease.binding),
+        sessionId: sessionOptions.sessionId,
+        harness: harness.name,
+        cwd: sessionOptions.cwd
+      })
+      const turn = memory.turn() + 1
       const prompt = Prompt.fromText(spec.task)
       const scope = yield* Scope.make()
       const log = RunLog.make()
@@ -90,8 +96,6 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       const cleaned = EventText.make(sessionOptions)
       const problems: Array<string> = []
       let bound: TurnEvent.Of<"session/bound">["data"] | undefined
-      let harnessSessionId = known?.harness_session_id
-      let persisted = known?.persisted ?? false
       let began = false
       let lostChannel: ChannelError.ChannelError | undefined
 
@@ -127,16 +131,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
 
       /** Writes what is to be remembered of the session. Where that fails the run has failed. */
       const save: Effect.Effect<void, Failing> = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        lease.save({
-          session_id: sessionOptions.sessionId,
-          harness: harness.name,
-          ...(harnessSessionId === undefined ? {} : { harness_session_id: harnessSessionId }),
-          persisted,
-          cwd: sessionOptions.cwd,
-          turns: began ? turn : turn - 1,
-          created_at: known?.created_at ?? now,
-          updated_at: now
-        }))
+        lease.save(memory.binding(now)))
       const saveOrFail = Effect.catchCause(save, (cause) => fail(failureOf(cause)))
 
       /**
@@ -171,18 +166,8 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
 
       const observe = (event: TurnEvent.TurnEvent): Effect.Effect<void> =>
         Effect.gen(function*() {
-          const before = { harnessSessionId, persisted }
-          if (event.type === "session/bound") {
-            bound = event.data
-            // Under another id nothing is known to be written.
-            if (harnessSessionId !== event.data.harness_session_id) persisted = false
-            harnessSessionId = event.data.harness_session_id
-          }
-          // A harness that has answered has written its session; before that a resumption may find nothing.
-          if (harnessSessionId !== undefined && (event.type === "assistant/message" || event.type === "harness/end")) {
-            persisted = true
-          }
-          if (before.harnessSessionId !== harnessSessionId || before.persisted !== persisted) yield* saveOrFail
+          if (event.type === "session/bound") bound = event.data
+          if (memory.see(event)) yield* saveOrFail
           yield* Effect.forEach(shape.tell(cleaned(event)), tell, { discard: true })
         })
 
@@ -287,11 +272,13 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       if (session !== Stopped) {
         if (!(yield* isStopped)) {
           // The turn is counted before anything of it leaves.
-          began = true
-          yield* Effect.catchCause(save, (cause) => {
-            began = false
-            return fail(failureOf(cause))
-          })
+          memory.begin()
+          const saved = yield* Effect.exit(save)
+          began = Exit.isSuccess(saved)
+          if (Exit.isFailure(saved)) {
+            memory.unbegin()
+            yield* fail(failureOf(saved.cause))
+          }
         }
         if (began) {
           yield* log.begin(turn, prompt)
@@ -323,6 +310,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       yield* stream.close(verdict)
       yield* stream.end(outcome, reason)
       const ended = yield* Clock.currentTimeMillis
+      const harnessSessionId = memory.harnessSessionId()
       const result: AgentRunResult.AgentRunResult = {
         result: outcome,
         reason,

@@ -98,30 +98,43 @@ export const make = (options: {
   const { opening } = options
   const order = Semaphore.makeUnsafe(1)
   let seq = 0
+  let stampedAt = Number.NaN
+  let stamped = ""
   let gone = false
   let opened = false
   let boundTo: string | undefined
   const openTools = new Map<string, string>()
 
+  /** The moment as it is written; events of one millisecond share it. */
+  const stamp = (now: number): string => {
+    if (now !== stampedAt) {
+      stampedAt = now
+      stamped = DateTime.formatIso(DateTime.makeUnsafe(now))
+    }
+    return stamped
+  }
+
+  const send = (event: AgentRunEvent.AgentRunEvent): Effect.Effect<void> => {
+    const taken = Effect.exit(Effect.suspend(() => options.sink(event)))
+    return Effect.flatMap(
+      options.patience === undefined ? taken : Effect.raceFirst(taken, Effect.as(options.patience, Exit.fail(gaveUp))),
+      (exit) => {
+        if (Exit.isSuccess(exit)) return Effect.void
+        gone = true
+        return options.lost(brokenSink(exit.cause))
+      }
+    )
+  }
+
   const emit = (payload: AgentRunEvent.Payload): Effect.Effect<void> =>
-    Effect.gen(function*() {
-      if (gone) return
-      const now = yield* Clock.currentTimeMillis
-      const event = {
-        run_id: options.runId,
-        seq: seq++,
-        ts: DateTime.formatIso(DateTime.makeUnsafe(now)),
-        ...payload
-      } as AgentRunEvent.AgentRunEvent
-      const taken = Effect.exit(Effect.suspend(() => options.sink(event)))
-      const exit = yield* (options.patience === undefined
-        ? taken
-        : Effect.raceFirst(taken, Effect.as(options.patience, Exit.fail(gaveUp))))
-      if (Exit.isSuccess(exit)) return
-      gone = true
-      yield* options.lost(brokenSink(exit.cause))
-      // An event that has its number is delivered whole, whatever becomes of the fiber that tells it.
-    }).pipe(Semaphore.withPermits(order, 1), Effect.uninterruptible)
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      gone
+        ? Effect.void
+        : send({ run_id: options.runId, seq: seq++, ts: stamp(now), ...payload } as AgentRunEvent.AgentRunEvent)).pipe(
+        Semaphore.withPermits(order, 1),
+        // An event that has its number is delivered whole, whatever becomes of the fiber that tells it.
+        Effect.uninterruptible
+      )
 
   const phaseId = (phase: Phase) => `phase-${phase}`
 

@@ -112,6 +112,15 @@ describe("withSecrets", () => {
     assert.strictEqual(Redaction.values([secret])(JSON.stringify({ a: secret })), "{\"a\":\"[REDACTED]\"}")
   })
 
+  it("removes the long texts of a value that is a JSON document", () => {
+    const file = JSON.stringify({ tokens: { id: "id-token-0123456789" }, list: ["refresh-0123456789"], kind: "login" })
+    const redact = Redaction.values([file, "{not JSON, but secret"])
+    assert.strictEqual(
+      redact(`id-token-0123456789 refresh-0123456789 login ${file} {not JSON, but secret`),
+      "[REDACTED] [REDACTED] login [REDACTED] [REDACTED]"
+    )
+  })
+
   it("leaves values under 6 characters, and parts of the mark, alone", () => {
     assert.strictEqual(Redaction.withSecrets(["a", "12345", "REDACTED", ""])("a 12345 [REDACTED]"), "a 12345 [REDACTED]")
   })

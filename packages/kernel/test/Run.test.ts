@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type AgentRunSpec, Failure, TurnEvent } from "@turnpike/contract"
+import { type AgentRunSpec, Failure, Scalars, TurnEvent } from "@turnpike/contract"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
-import { Cancel, ChannelError, Harness, HarnessError, SessionBindings, TurnError } from "../src/index.ts"
+import { Cancel, ChannelError, Harness, HarnessError, Run, SessionBindings, TurnError } from "../src/index.ts"
 import * as FakeHarness from "./support/FakeHarness.ts"
 import * as FakeSession from "./support/FakeSession.ts"
 import * as Scene from "./support/Scene.ts"
@@ -714,6 +714,28 @@ describe("events", () => {
       assert.isBelow(text.length, 150_000)
       assert.deepStrictEqual(Scene.faults(told, fake), [])
     }))
+
+  it.effect("by the hundred thousand pass one after the other; the result stays bounded", () =>
+    Effect.gen(function*() {
+      const count = 101_000
+      const note = TurnEvent.make("notice", { kind: "harness_note", message: "hm" })
+      const fake = FakeHarness.make({
+        turn: () => Stream.concat(Stream.map(Stream.range(1, count), () => note), Stream.make(end("done")))
+      })
+      let told = 0
+      const prepared = yield* Scene.prepare({ fake })
+      const result = yield* Run.execute(prepared, {
+        runId: Scalars.RunId.make("run-1"),
+        turnpikeVersion: "0.0.0",
+        sink: () => Effect.sync(() => void told++),
+        cancel: yield* Cancel.make,
+        deliver: "caller",
+        grace: "5 seconds"
+      })
+      assert.isAbove(told, count)
+      assert.strictEqual(result.session_log.length, 100_003)
+      assert.deepStrictEqual(Scene.faultsOfLog(result.session_log), [])
+    }).pipe(Effect.scoped, Effect.provide(SessionBindings.SessionBindings.layerMemory)), 60_000)
 
   it.effect("before the session is named are told before it: a notice opens no turn", () =>
     Effect.gen(function*() {

@@ -14,21 +14,8 @@ import * as Redaction from "../Redaction.ts"
 /** The most characters of a tool's output that are repeated: 64 Ki. */
 export const maxOutputCharacters = 64 * 1024
 
-/** Every text within a value; a text that is itself JSON also by its parts that are long enough to be secrets. */
-const textsOf = (value: unknown): ReadonlyArray<string> => {
-  if (typeof value === "string") return [value, ...partsOf(value).filter((part) => part.length >= 16)]
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsOf) : []
-}
-
-const partsOf = (text: string): ReadonlyArray<string> => {
-  if (!/^\s*[[{]/.test(text)) return []
-  try {
-    return textsOf(JSON.parse(text))
-  } catch {
-    // Not JSON: it is a secret as a whole.
-    return []
-  }
-}
+const textsOf = (value: unknown): ReadonlyArray<string> =>
+  typeof value === "string" ? [value] : typeof value === "object" && value !== null ? Object.values(value).flatMap(textsOf) : []
 
 const bound = (text: string): string =>
   text.length <= maxOutputCharacters
