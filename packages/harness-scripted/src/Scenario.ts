@@ -73,7 +73,7 @@ export const Scenario: Schema.Codec<Scenario, unknown> = Schema.Struct(fieldsOf(
 
 /** The names of the scenarios that come with the package, in order. */
 export const builtIn = (): ReadonlyArray<string> =>
-  fs.readdirSync(Program.scenarios).filter((file) => file.endsWith(".json")).map((file) => file.slice(0, -".json".length)).sort()
+  fs.readdirSync(Program.scenarios()).filter((file) => file.endsWith(".json")).map((file) => file.slice(0, -".json".length)).sort()
 
 const isFile = (name: string): boolean => name.includes("/") || name.includes(path.sep) || name.endsWith(".json")
 
@@ -81,7 +81,7 @@ const isFile = (name: string): boolean => name.includes("/") || name.includes(pa
 export const file = (name: string, cwd: string): Effect.Effect<string, Failure.Failure> =>
   Effect.suspend(() => {
     if (isFile(name)) return Effect.succeed(path.resolve(cwd, name))
-    if (builtIn().includes(name)) return Effect.succeed(path.join(Program.scenarios, `${name}.json`))
+    if (builtIn().includes(name)) return Effect.succeed(path.join(Program.scenarios(), `${name}.json`))
     return Effect.fail(Failure.make("INVALID_SPEC", `there is no scenario ${name}; there are ${builtIn().join(", ")}, and a file's name has a / or ends in .json`, {
       remedy: "Set TURNPIKE_SCENARIO to one of these names or to the path of a scenario file."
     }))

@@ -102,7 +102,7 @@ const search = (session: Harness.DiagnosisOptions & { readonly env?: Readonly<Re
 /** The command line that the session's program is started with, without its arguments. */
 const programOf = (options: Options, session: Harness.DiagnosisOptions & { readonly env?: Readonly<Record<string, string>> }) =>
   session.program === undefined
-    ? Effect.succeed(options.agent ?? Program.command)
+    ? Effect.succeed(options.agent ?? Program.command())
     : Effect.map(search(session), ({ file }): readonly [string, ...ReadonlyArray<string>] => [file])
 
 const dialect = (

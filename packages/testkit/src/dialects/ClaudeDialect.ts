@@ -289,7 +289,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
     return leave({ kind: "asked", requestId })
   }
 
-  const say = (turn: TurnState, action: Spoken): void => {
+  const say = (action: Spoken): void => {
     switch (action.type) {
       case "tool_call":
         toolUse(action.id, action.name, action.input ?? {})
@@ -302,8 +302,8 @@ export const makeDialect = (host: DialectHost): Dialect => {
       case "todo": {
         const id = `toolu_${crypto.randomUUID().slice(0, 8)}`
         const todos = action.todos.map((todo) => ({ ...todo, activeForm: todo.content }))
-        say(turn, { type: "tool_call", id, name: "TodoWrite", input: { todos } })
-        return say(turn, { type: "tool_result", id, output: "Todos have been modified successfully." })
+        say({ type: "tool_call", id, name: "TodoWrite", input: { todos } })
+        return say({ type: "tool_result", id, output: "Todos have been modified successfully." })
       }
       case "retry":
         return tag({
@@ -496,7 +496,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
       } else assistant({ type: "text", text: whole.text })
       event({ type: "content_block_stop", index: message.blocks - 1 })
     },
-    say,
+    say: (_, action) => say(action),
     ask,
     end,
     fail,
