@@ -11,8 +11,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { Outlet } from "./Outlet.ts"
-import { printable } from "./Printable.ts"
-import { oneLine } from "./Printable.ts"
+import { oneLine, printable } from "./Printable.ts"
 import * as TurnText from "./TurnText.ts"
 
 export interface Screen {

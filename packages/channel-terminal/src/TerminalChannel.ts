@@ -10,6 +10,7 @@ import { Channel, ChannelError, Prompt, RunStream, type TurnError, type TurnOutp
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Screen } from "./Screen.ts"
+import type { ShownRequests } from "./ShownRequests.ts"
 import * as TurnText from "./TurnText.ts"
 
 /** What was read where a prompt was asked for. */
@@ -25,6 +26,7 @@ export interface Options {
   readonly text: TurnText.TurnText
   /** What is told of the session when it is first heard of. `turn` is not used. */
   readonly opening: RunStream.Opening
+  readonly requests?: ShownRequests
   /** Told when Ctrl-C closed the channel rather than the end of input. */
   readonly interrupted: Effect.Effect<void>
 }
@@ -55,7 +57,9 @@ export const make = (options: Options): TerminalChannel => {
   let began: number | undefined
   let interrupts = 0
 
-  const sink = (event: AgentRunEvent.AgentRunEvent) => screen.show(text.add(event))
+  const sink = (event: AgentRunEvent.AgentRunEvent) =>
+    Effect.tap(screen.show(text.add(event)), () =>
+      event.type === "permission_request" ? options.requests?.add(event.request_id) ?? Effect.void : Effect.void)
   let lost: ChannelError.ChannelError | undefined
   const begin = () =>
     RunStream.make({

@@ -12,8 +12,17 @@ import { oneLine } from "./Printable.ts"
 
 export const name = "terminal"
 
-/** `interrupted` is told when Ctrl-C was the answer: the keyboard had it, so no signal came. */
-export const make = (keyboard: KeyboardInput, interrupted: Effect.Effect<void>): Permission.Decider => {
+export interface Options {
+  readonly keyboard: KeyboardInput
+  /** Completes when everything before the request has been shown. It is waited for a second at most. */
+  readonly shown: (requestId: string) => Effect.Effect<void>
+  /** Told when Ctrl-C was the answer: the keyboard had it, so no signal came. */
+  readonly interrupted: Effect.Effect<void>
+}
+
+const patienceMillis = 1000
+
+export const make = ({ interrupted, keyboard, shown }: Options): Permission.Decider => {
   const order = Semaphore.makeUnsafe(1)
   return {
     name,
@@ -21,8 +30,10 @@ export const make = (keyboard: KeyboardInput, interrupted: Effect.Effect<void>):
       Semaphore.withPermits(order, 1)(
         Effect.gen(function*() {
           const what = request.description ?? (request.input === undefined ? "" : JSON.stringify(request.input))
+          yield* Effect.raceFirst(shown(request.requestId), Effect.sleep(patienceMillis))
           const typed = yield* keyboard.question(`Allow ${oneLine(request.toolName, 80)} ${oneLine(what, 200)}? [y/N] `)
-          if (typed._tag === "Interrupt") yield* interrupted
+          // A turn that is asked to end takes its question back, and this fiber with it.
+          if (typed._tag === "Interrupt") yield* Effect.forkDetach(interrupted, { startImmediately: true })
           const isYes = typed._tag === "Line" && /^\s*y(es)?\s*$/i.test(typed.text)
           return isYes
             ? { decision: "allow" as const, reason: "the person at the terminal said yes" }

@@ -16,7 +16,11 @@ const answered = (typed: KeyboardInput.Typed) =>
           return typed
         })
     }
-    const decider = TerminalPermission.make(keyboard, Effect.sync(() => interrupts++))
+    const decider = TerminalPermission.make({
+      keyboard,
+      shown: (requestId) => Effect.sync(() => asked.push(`after ${requestId}`)),
+      interrupted: Effect.sync(() => interrupts++)
+    })
     const { decision } = yield* decider.decide(request)
     return { asked, decision, interrupts }
   })
@@ -26,7 +30,7 @@ describe("TerminalPermission", () => {
     Effect.gen(function*() {
       for (const text of ["y", "Y", "yes", " YES "]) {
         assert.deepStrictEqual(yield* answered({ _tag: "Line", text }), {
-          asked: ["Allow exec␛ute {\"command\":\"ls\\n-la\"}? [y/N] "],
+          asked: ["after r", "Allow exec␛ute {\"command\":\"ls\\n-la\"}? [y/N] "],
           decision: "allow",
           interrupts: 0
         })

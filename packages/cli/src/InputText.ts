@@ -28,8 +28,8 @@ export const reasonOf = (cause: unknown): string => {
   return (code === undefined ? undefined : reasons[code]) ?? (cause instanceof Error ? cause.message : String(cause))
 }
 
-const unreadable = (name: string, flag: string, why: string): Refusal =>
-  refuse("FILE_UNREADABLE", `${flag}: ${shown(name)} cannot be read: ${why}`)
+const unreadable = (name: string, flag: string | undefined, why: string): Refusal =>
+  refuse("FILE_UNREADABLE", `${flag === undefined ? "" : `${flag}: `}${shown(name)} cannot be read: ${why}`)
 
 /** Reads a stream to its end. Interrupting it leaves the rest unread. */
 const drain = (stream: NodeJS.ReadStream): Effect.Effect<Buffer, unknown> =>
@@ -47,8 +47,8 @@ const drain = (stream: NodeJS.ReadStream): Effect.Effect<Buffer, unknown> =>
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** Reads the whole text. `flag` is how the command line came to name it, for the message. */
-export const read = (name: string, flag: string): Effect.Effect<string, Refusal> =>
+/** Reads the whole text. `flag` is the flag that names it, for the message. */
+export const read = (name: string, flag?: string): Effect.Effect<string, Refusal> =>
   Effect.gen(function*() {
     const bytes = yield* (name === standardInput
       ? drain(process.stdin)

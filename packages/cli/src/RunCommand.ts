@@ -2,7 +2,7 @@
  * `turnpike run`: one task on one harness.
  */
 import { type AgentRunEvent, type AgentRunResult, Verdict } from "@turnpike/contract"
-import { KeyboardInput, Outlet, Screen, Style, TerminalPermission, TurnText } from "@turnpike/channel-terminal"
+import { KeyboardInput, Outlet, Screen, ShownRequests, Style, TerminalPermission, TurnText } from "@turnpike/channel-terminal"
 import { Cancel, type ChannelError, type Permission, Run, type RunStream } from "@turnpike/kernel"
 import { Supervisor } from "@turnpike/process"
 import * as Deferred from "effect/Deferred"
@@ -63,11 +63,13 @@ const summary = (out: Outlet.Outlet): Presentation => ({
   finish: (result) => Effect.andThen(out.write(`${TurnText.summary(result)}\n`), out.flush)
 })
 
-const text = (out: Outlet.Outlet, err: Outlet.Outlet): Presentation => {
+const text = (out: Outlet.Outlet, err: Outlet.Outlet, requests: ShownRequests.ShownRequests): Presentation => {
   const screen = Screen.make(out, err)
   const turn = TurnText.make(Style.choose(err.isTerminal, process.env))
   return {
-    sink: (event) => screen.show(turn.add(event)),
+    sink: (event) =>
+      Effect.tap(screen.show(turn.add(event)), () =>
+        event.type === "permission_request" ? requests.add(event.request_id) : Effect.void),
     deliver: "caller",
     beside: screen.watch(turn.activity),
     note: (sentence) => Effect.ignore(screen.show(turn.note(sentence))),
@@ -85,13 +87,14 @@ const command = (given: Given, positional: string | undefined): Effect.Effect<nu
     const escalate = Cancel.escalator(cancel)
     const chosen = yield* format(given)
     let note: (sentence: string) => Effect.Effect<void> = () => Effect.void
-    const signals = yield* Signals.listen((signal) =>
+    const receive: Signals.Receive = (signal) =>
       Effect.flatMap(escalate(signal), ({ mode }) =>
         Effect.as(
           note(mode === "hard" ? "cutting the turn off" : "asking the agent to end its turn; interrupt again to cut it off"),
           { isHard: mode === "hard" }
         ))
-    )
+    const signals = yield* Signals.listen(receive)
+    const requests = ShownRequests.make()
     const out = Outlet.make(process.stdout, "standard output")
     const err = Outlet.make(process.stderr, "standard error")
 
@@ -101,7 +104,11 @@ const command = (given: Given, positional: string | undefined): Effect.Effect<nu
       const resultPath = one(given, "result-file")
       const resultFile = resultPath === undefined ? undefined : yield* ResultFile.open(resultPath)
       const ask: Permission.Decider | undefined = isAtTerminal(chosen)
-        ? TerminalPermission.make(KeyboardInput.make(process.stdin, process.stderr), Effect.asVoid(escalate("interrupt")))
+        ? TerminalPermission.make({
+          keyboard: KeyboardInput.make(process.stdin, process.stderr),
+          shown: requests.shown,
+          interrupted: Effect.asVoid(receive("interrupt"))
+        })
         : undefined
       const supervisor = yield* Supervisor.make({ environment: Composition.environment(), redact, reapOrphans: false })
       const prepared = yield* Composition.prepare({ given, spec, ask, redact }).pipe(
@@ -120,7 +127,7 @@ const command = (given: Given, positional: string | undefined): Effect.Effect<nu
       ? events(out, resultFile !== undefined)
       : chosen === "summary"
       ? summary(out)
-      : text(out, err)
+      : text(out, err, requests)
     note = presentation.note
     const begun = yield* Deferred.make<void>()
     yield* Effect.forkScoped(Effect.andThen(Deferred.await(begun), Composition.reap(redact)))

@@ -4,7 +4,7 @@
  * A turn that fails is told and the conversation goes on. Ctrl-C asks the
  * running turn to end, a second one cuts it off, a third one leaves.
  */
-import { KeyboardInput, LineInput, type Outlet, Screen, type Style, TerminalChannel, TerminalPermission, TurnText } from "@turnpike/channel-terminal"
+import { KeyboardInput, LineInput, type Outlet, Screen, ShownRequests, type Style, TerminalChannel, TerminalPermission, TurnText } from "@turnpike/channel-terminal"
 import { type AgentSession, type Harness, type Permission, type RunPreparation, SessionDecorator, SessionLoop } from "@turnpike/kernel"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -20,6 +20,7 @@ import type * as Signals from "./Signals.ts"
 export interface Person {
   readonly keyboard: KeyboardInput.KeyboardInput | undefined
   readonly ask: Permission.Decider | undefined
+  readonly requests: ShownRequests.ShownRequests
   /** Set when the conversation begins: what Ctrl-C means while a question is open. */
   readonly onInterrupt: (handler: Effect.Effect<void>) => void
 }
@@ -31,9 +32,13 @@ export const person = (): Person => {
   const keyboard = isTerminal
     ? KeyboardInput.make(process.stdin, process.stdout.isTTY ? process.stdout : process.stderr)
     : undefined
+  const requests = ShownRequests.make()
   return {
     keyboard,
-    ask: keyboard === undefined ? undefined : TerminalPermission.make(keyboard, Effect.suspend(() => handler)),
+    requests,
+    ask: keyboard === undefined
+      ? undefined
+      : TerminalPermission.make({ keyboard, shown: requests.shown, interrupted: Effect.suspend(() => handler) }),
     onInterrupt: (next) => {
       handler = next
     }
@@ -110,6 +115,7 @@ export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scop
         : (continued) => keyboard.ask(continued ? "… " : "> "),
       screen,
       text,
+      requests: person.requests,
       opening: { sessionId, harness: harness.name, turnpikeVersion: options.version, cwd, capabilities: harness.capabilities, turn: 1 },
       interrupted: Effect.asVoid(Deferred.succeed(left, 130))
     })

@@ -71,7 +71,7 @@ const lines = (
 
 const whole = (name: Contracts.Name, file: string): Effect.Effect<Report, Refusal> =>
   Effect.gen(function*() {
-    const text = yield* InputText.read(file, "FILE")
+    const text = yield* InputText.read(file)
     const tell = teller(shown(file))
     for (const fault of Contracts.validateText(name, text, { lines: false }).faults) tell.fault(fault.line, placed(fault))
     return { checked: 1, faults: tell.end() }

@@ -8,7 +8,6 @@ import { fileURLToPath } from "node:url"
 import * as Holder from "../src/Holder.ts"
 import * as SessionLock from "../src/SessionLock.ts"
 import * as Scratch from "./support/Scratch.ts"
-import { nodeArguments } from "./support/Turnpike.ts"
 
 const racer = fileURLToPath(new URL("support/lock-racer.ts", import.meta.url))
 
@@ -25,7 +24,7 @@ const held = (outcome: SessionLock.Outcome): () => void => {
 
 /** A process that is ready to take the lock. */
 const startRacer = async (directory: string) => {
-  const child = spawn(process.execPath, [...nodeArguments(racer), directory], { stdio: ["pipe", "pipe", "inherit"] })
+  const child = spawn(process.execPath, ["--conditions=turnpike-source", racer, directory], { stdio: ["pipe", "pipe", "inherit"] })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const next = async () => String((await lines.next()).value)
   assert.strictEqual(await next(), "ready")

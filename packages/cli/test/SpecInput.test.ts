@@ -57,7 +57,7 @@ describe("a specification", () => {
 
   it.effect("is made of a file, and of a file and flags that add to it", () =>
     Effect.gen(function*() {
-      const whole = { ...base, limits: { timeout_s: 5 }, env: { A: "1" }, workspace: { kind: "local" } }
+      const whole: AgentRunSpec.AgentRunSpec = { ...base, limits: { timeout_s: 5 }, env: { A: "1" }, workspace: { kind: "local" } }
       assert.deepStrictEqual(yield* spec("--spec", yield* file(whole)), whole)
       assert.deepStrictEqual(
         yield* spec("--spec", yield* file({ harness: "scripted", env: { A: "1" }, workspace: { kind: "local" }, limits: null }), "--env", "B=2", "--cwd", "/tmp", "--timeout", "3", "task"),

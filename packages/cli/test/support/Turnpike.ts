@@ -1,22 +1,27 @@
-/** Runs the command as a process of its own, from the sources. */
+/**
+ * Runs the command as a process of its own, bundled as it ships: that starts
+ * four times as fast as the sources. The bundle is made of the sources when a
+ * file of tests begins, and goes with it.
+ */
 import { type ChildProcessByStdio, spawn } from "node:child_process"
-import * as os from "node:os"
+import * as fs from "node:fs"
 import * as path from "node:path"
 import type { Readable, Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
+import { build } from "tsdown"
+import { afterAll } from "vitest"
+import config from "../../tsdown.config.ts"
 
-const bin = fileURLToPath(new URL("../../src/bin.ts", import.meta.url))
+/** Two folders below the package, where the shipped bundle lies too: it looks for its manifest from there. */
+const outDir = fileURLToPath(new URL(`../../dist/test-${process.pid}`, import.meta.url))
+await build({ ...config, config: false, outDir, logLevel: "error" })
+afterAll(() => fs.rmSync(outDir, { recursive: true, force: true }))
 
-/** The words that run a file of the workspace's sources. */
-export const nodeArguments = (file: string): ReadonlyArray<string> => ["--conditions=turnpike-source", file]
-
-/** Compiled once for all tests; nothing else depends on it. */
-const compileCache = path.join(os.tmpdir(), "turnpike-test-compile-cache")
+const bin = path.join(outDir, "bin.js")
 
 export interface Options {
-  /** The data directory and the home. */
+  /** The home, with the data directory in it. */
   readonly home: string
-  readonly input?: string | Uint8Array
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
 }
@@ -28,108 +33,89 @@ export interface Ended {
   readonly stderr: string
 }
 
-export const environment = ({ env, home }: Options): Record<string, string> => ({
-  PATH: process.env["PATH"] ?? "",
-  HOME: home,
-  TURNPIKE_HOME: path.join(home, "data"),
-  NODE_COMPILE_CACHE: compileCache,
-  ...env
-})
-
 export interface Running {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>
   readonly stdout: () => string
   readonly stderr: () => string
-  /** Completes when standard output or standard error holds the text; fails after 20 s. */
+  /** Completes when the two outputs hold the text so often; fails after 20 s. */
   readonly until: (text: string, count?: number) => Promise<void>
   readonly ended: Promise<Ended>
 }
 
+const environment = ({ env, home }: Options): Record<string, string> => ({
+  PATH: process.env["PATH"] ?? "",
+  HOME: home,
+  TURNPIKE_HOME: path.join(home, "data"),
+  ...env
+})
+
 const patienceMs = 20_000
 
-export const start = (args: ReadonlyArray<string>, options: Options): Running => {
-  const child = spawn(process.execPath, [...nodeArguments(bin), ...args], {
-    cwd: options.cwd ?? options.home,
-    env: environment(options),
-    stdio: ["pipe", "pipe", "pipe"]
-  })
+const follow = (child: Running["child"]): Running => {
   const out: Array<Buffer> = []
   const err: Array<Buffer> = []
-  const text = (chunks: ReadonlyArray<Buffer>) => Buffer.concat(chunks).toString("utf8")
-  let wake = () => {}
-  child.stdout.on("data", (chunk: Buffer) => {
-    out.push(chunk)
-    wake()
-  })
-  child.stderr.on("data", (chunk: Buffer) => {
-    err.push(chunk)
-    wake()
-  })
+  const text = (chunks: ReadonlyArray<Buffer>) => Buffer.concat(chunks).toString("utf8").replaceAll("\r\n", "\n")
+  const waiting = new Set<() => void>()
+  const collect = (chunks: Array<Buffer>) => (chunk: Buffer) => {
+    chunks.push(chunk)
+    for (const look of waiting) look()
+  }
+  child.stdout.on("data", collect(out))
+  child.stderr.on("data", collect(err))
   child.stdin.on("error", () => {
     // A command that does not read its input is no fault of the test's.
   })
-  if (options.input !== undefined) child.stdin.end(options.input)
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on("error", reject)
-    child.on("close", (code, signal) => {
-      resolve({ code, signal, stdout: text(out), stderr: text(err) })
-      wake()
-    })
+    child.on("close", (code, signal) => resolve({ code, signal, stdout: text(out), stderr: text(err) }))
   })
-  const until = (wanted: string, count = 1) =>
-    new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`${JSON.stringify(wanted)} did not come; so far: ${text(out)}\n${text(err)}`)), patienceMs)
-      const before = wake
-      wake = () => {
-        before()
-        if (text(out).split(wanted).length + text(err).split(wanted).length - 2 < count) return
-        clearTimeout(timer)
-        resolve()
-      }
-      wake()
-    })
-  return { child, stdout: () => text(out), stderr: () => text(err), until, ended }
+  return {
+    child,
+    stdout: () => text(out),
+    stderr: () => text(err),
+    until: (wanted, count = 1) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.delete(look)
+          reject(new Error(`${JSON.stringify(wanted)} did not come; so far: ${text(out)}\n${text(err)}`))
+        }, patienceMs)
+        const look = () => {
+          const found = text(out).split(wanted).length + text(err).split(wanted).length - 2
+          if (found < count) return
+          waiting.delete(look)
+          clearTimeout(timer)
+          resolve()
+        }
+        waiting.add(look)
+        look()
+      }),
+    ended
+  }
 }
 
-/** Runs the command to its end. Standard input is empty unless given. */
-export const run = (args: ReadonlyArray<string>, options: Options): Promise<Ended> =>
-  start(args, { input: "", ...options }).ended
+export const start = (args: ReadonlyArray<string>, options: Options): Running =>
+  follow(spawn(process.execPath, [bin, ...args], {
+    cwd: options.cwd ?? options.home,
+    env: environment(options),
+    stdio: ["pipe", "pipe", "pipe"]
+  }))
 
-/** As {@link start}, on a terminal of its own: what it writes to either stream comes on standard output. */
+/** Runs the command to its end. Standard input is empty unless given. */
+export const run = (args: ReadonlyArray<string>, options: Options & { readonly input?: string | Uint8Array }): Promise<Ended> => {
+  const running = start(args, options)
+  running.child.stdin.end(options.input ?? "")
+  return running.ended
+}
+
+/** Whether there is a program that lends a terminal. */
+export const hasTerminal = fs.existsSync("/usr/bin/script")
+
+/** As {@link start}, on a terminal of its own: what is written to either output comes on standard output. */
 export const startOnTerminal = (args: ReadonlyArray<string>, options: Options): Running => {
-  const quoted = [process.execPath, ...nodeArguments(bin), ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ")
-  const child = spawn("script", ["-qec", `stty cols 100; exec ${quoted}`, "/dev/null"], {
+  const line = [process.execPath, bin, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ")
+  return follow(spawn("script", ["-qec", `stty cols 100; exec ${line}`, "/dev/null"], {
     cwd: options.cwd ?? options.home,
     env: { ...environment(options), TERM: "xterm", NO_COLOR: "1", SHELL: "/bin/sh" },
     stdio: ["pipe", "pipe", "pipe"]
-  })
-  return attach(child)
-}
-
-const attach = (child: ChildProcessByStdio<Writable, Readable, Readable>): Running => {
-  const out: Array<Buffer> = []
-  let wake = () => {}
-  const text = () => Buffer.concat(out).toString("utf8").replaceAll("\r\n", "\n")
-  child.stdout.on("data", (chunk: Buffer) => {
-    out.push(chunk)
-    wake()
-  })
-  child.stdin.on("error", () => {})
-  const ended = new Promise<Ended>((resolve, reject) => {
-    child.on("error", reject)
-    child.on("close", (code, signal) => resolve({ code, signal, stdout: text(), stderr: "" }))
-  })
-  const until = (wanted: string, count = 1) =>
-    new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`${JSON.stringify(wanted)} did not come; so far: ${text()}`)), patienceMs)
-      const before = wake
-      wake = () => {
-        before()
-        if (text().split(wanted).length - 1 < count) return
-        clearTimeout(timer)
-        resolve()
-      }
-      wake()
-    })
-  return { child, stdout: text, stderr: () => "", until, ended }
+  }))
 }
