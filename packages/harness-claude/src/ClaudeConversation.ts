@@ -50,6 +50,8 @@ interface Turn {
   /** Whether pieces of that message's text were told as they came. */
   readonly textStreamed: boolean
   readonly reasoningStreamed: boolean
+  /** Whether the message's text was told whole. */
+  readonly messageTold: boolean
   /** What the model has answered since the last tool. */
   readonly answer: string
   readonly worked: boolean
@@ -137,6 +139,7 @@ export const prompt = (state: State, { text }: Prompt.Prompt): Step => {
     messageId: undefined,
     textStreamed: false,
     reasoningStreamed: false,
+    messageTold: false,
     answer: "",
     worked: false,
     calls: new Map(),
@@ -338,19 +341,30 @@ const closeStep = (turn: Turn): Outputs => turn.stepOpen ? [event(TurnEvent.make
 /** Begins a step with each new message of the model. */
 const openMessage = (turn: Turn, messageId: string): { readonly turn: Turn; readonly outputs: Outputs } =>
   turn.messageId === messageId ? { turn, outputs: [] } : {
-    turn: { ...turn, messageId, step: turn.step + 1, stepOpen: true, textStreamed: false, reasoningStreamed: false },
-    outputs: [...closeStep(turn), event(TurnEvent.make("step/start", { step: turn.step + 1 }))]
+    turn: {
+      ...turn,
+      messageId,
+      step: turn.step + 1,
+      stepOpen: true,
+      textStreamed: false,
+      reasoningStreamed: false,
+      messageTold: false
+    },
+    outputs: [
+      ...(turn.textStreamed && !turn.messageTold
+        ? [notice("harness_note", "the answer broke off and Claude Code asked for it again; what was told of it does not count")]
+        : []),
+      ...closeStep(turn),
+      event(TurnEvent.make("step/start", { step: turn.step + 1 }))
+    ]
   }
 
 const streamed = (state: State, turn: Turn, record: typeof ClaudeWire.StreamEvent.Type): Step => {
-  const { abandoned_blocks, event: inner, parent_tool_use_id } = record
+  const { event: inner, parent_tool_use_id } = record
   const others = origin(turn, parent_tool_use_id)
   if (inner.type === "message_start" && inner.message !== undefined && others.origin === undefined) {
     const opened = openMessage(turn, inner.message.id)
     return step({ ...state, turn: { ...opened.turn, seen: ClaudeUsage.begun(opened.turn.seen) } }, ...opened.outputs)
-  }
-  if (inner.type === "message_stop" && abandoned_blocks !== undefined && turn.textStreamed && !turn.interrupted) {
-    return step(state, notice("harness_note", "the answer broke off and Claude Code asks for it again; what was told of it does not count"))
   }
   if (inner.type !== "content_block_delta" || inner.delta == null || !("type" in inner.delta)) return step(state)
   const { text, thinking, type } = inner.delta
@@ -388,7 +402,7 @@ const assistant = (state: State, before: Turn, record: typeof ClaudeWire.Assista
         ...(record.aborted === true ? { partial: true } : {}),
         ...others
       })))
-      if (isOwn) turn = { ...turn, answer: turn.answer + block.text }
+      if (isOwn) turn = { ...turn, answer: turn.answer + block.text, messageTold: true }
     } else if (block.type === "thinking" && "thinking" in block) {
       if (!turn.reasoningStreamed && block.thinking !== "") {
         outputs.push(event(TurnEvent.make("assistant/chunk", { kind: "reasoning", text: block.thinking, ...others })))
@@ -405,7 +419,6 @@ const assistant = (state: State, before: Turn, record: typeof ClaudeWire.Assista
       const call: Call = { name: block.name, cleared: ClaudeTools.holds(state.asked.tools, block.name, block.input) }
       turn = {
         ...turn,
-        worked: turn.worked || isOwn,
         answer: isOwn ? "" : turn.answer,
         calls: new Map(turn.calls).set(block.id, turn.calls.get(block.id) ?? call)
       }
@@ -449,6 +462,7 @@ const user = (state: State, turn: Turn, record: typeof ClaudeWire.User.Type): St
   const others = origin(turn, record.parent_tool_use_id)
   const outputs: Array<Dialect.Output> = []
   let broken: string | undefined
+  let worked = turn.worked
   for (const block of content) {
     if (block.type !== "tool_result" || !("tool_use_id" in block)) continue
     const id = block.tool_use_id
@@ -464,10 +478,11 @@ const user = (state: State, turn: Turn, record: typeof ClaudeWire.User.Type): St
       ...(denied ? { denied: true } : {}),
       ...others
     })))
+    worked ||= !denied
     const call = turn.calls.get(id)
     if (!failed && call !== undefined && !call.cleared) broken ??= call.name
   }
-  if (broken === undefined) return step(state, ...outputs)
+  if (broken === undefined) return step(withTurn(state, turn, { worked }), ...outputs)
   return {
     state: { ...state, turn: undefined },
     outputs: [...outputs, {
@@ -507,7 +522,7 @@ const controlRequest = (state: State, record: typeof ClaudeWire.ControlRequest.T
         requestId: request_id,
         toolName: request.tool_name,
         input: request.input,
-        description: request.decision_reason ?? request.description ?? undefined,
+        description: [request.description, request.decision_reason].filter((text) => text != null).join("; ") || undefined,
         listed
       },
       ...(state.asked.tools.all

@@ -133,8 +133,7 @@ export const StreamEvent = record("stream_event", {
     message: Schema.optionalKey(Schema.Struct({ id: Schema.String })),
     delta: Schema.optionalKey(Schema.NullOr(Schema.Union([Delta, Schema.Struct({ stop_reason: maybe(Schema.String) })])))
   }),
-  parent_tool_use_id: maybe(Schema.String),
-  abandoned_blocks: Schema.optionalKey(Schema.Json)
+  parent_tool_use_id: maybe(Schema.String)
 })
 
 /**

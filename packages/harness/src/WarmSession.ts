@@ -409,7 +409,7 @@ export const open = <State>(
         }
         idle.openUnsafe()
         if (held.length + notKept > 0) {
-          problems.push(`${held.length + notKept} remarks of ${dialect.harness} came after the last turn`)
+          yield* Effect.logDebug(`${held.length + notKept} remarks of ${dialect.harness} came after the last turn`, held)
         }
         return { killed, survivors, backgroundKilled: [...lostTasks.values()], problems }
       }).pipe(Effect.uninterruptible)
