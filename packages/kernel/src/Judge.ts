@@ -24,6 +24,10 @@ export interface Evidence {
 
 const error = (failure: Failure.Failure): Verdict.Verdict => ({ type: "error", error: failure })
 
+/** A broken limit is not just a failure: the adapter stopped the harness for it, on the caller's behalf. */
+const ofFailure = (failure: Failure.Failure): Verdict.Verdict =>
+  failure.code === "POLICY_VIOLATION" ? { type: "aborted", cause: "policy_violation", mode: "hard" } : error(failure)
+
 const isNoAnswer = (end: TurnEvent.TurnEnd["data"]): boolean => end.text.trim() === "" && !end.worked
 
 /** What the harness's own record says, apart from everything around it. */
@@ -72,7 +76,7 @@ export const judge = (evidence: Evidence): Verdict.Verdict => {
     mode: evidence.cutOff || stop.mode === "hard" ? "hard" : "graceful"
   }
   const failed = evidence.failure !== undefined && (aborted === undefined || evidence.failure.beforeStop)
-    ? error(evidence.failure.failure)
+    ? ofFailure(evidence.failure.failure)
     : undefined
   if (evidence.ending !== undefined && (aborted === undefined || evidence.ending.beforeStop)) {
     const ended = ofEnding(evidence.ending.end)

@@ -300,7 +300,10 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
         evidence.forJudge(yield* cancel.requests, spec.background === "kill" ? [] : report.backgroundKilled)
       )
       const { reason, success } = Verdict.consequences(verdict)
-      const error = tellChannel(Verdict.failureOf(verdict), lostChannel, redact)
+      const error = tellMore(Verdict.failureOf(verdict), {
+        CHANNEL_LOST: lostChannel === undefined ? undefined : redact(lostChannel.message),
+        POLICY_VIOLATION: evidence.failure()?.message
+      })
       const outcome = { success, summary: error === undefined ? evidence.output().text : error.message }
       for (const message of problems) {
         if (began) yield* log.append(TurnEvent.make("notice", { kind: "teardown_failed", message }))
@@ -339,12 +342,13 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
     })
   ).pipe(Effect.withSpan("Run.execute"))
 
-/** Adds to the failure of a lost channel what the channel said. */
-const tellChannel = (
+/** Adds what is known of the occurrence to a failure that follows from a verdict alone. */
+const tellMore = (
   failure: Failure.Failure | undefined,
-  lost: ChannelError.ChannelError | undefined,
-  redact: (text: string) => string
-): Failure.Failure | undefined =>
-  failure?.code === "CHANNEL_LOST" && lost !== undefined
-    ? { ...failure, message: `${failure.message}: ${redact(lost.message)}` }
-    : failure
+  known: { readonly [code in Failure.FailureCode]?: string | undefined }
+): Failure.Failure | undefined => {
+  const more = failure === undefined ? undefined : known[failure.code]
+  return failure === undefined || more === undefined || more === failure.message
+    ? failure
+    : { ...failure, message: `${failure.message}: ${more}` }
+}

@@ -64,6 +64,9 @@ const table: ReadonlyArray<readonly [string, ReadonlyArray<Partial<Judge.Evidenc
   ["an ending and then a failure", [ended("before"), failed("before", "HARNESS_PROTOCOL")], "error HARNESS_PROTOCOL"],
   ["the output limit and then a failure", [ended("before", { stop_reason: "max-tokens" }), failed("before")], "max-tokens"],
   ["an ending, and the session could not be saved", [ended("before"), failed("before", "DATA_DIR_UNUSABLE")], "error DATA_DIR_UNUSABLE"],
+  ["a failure that says that a limit was broken", [failed("before", "POLICY_VIOLATION")], "aborted policy_violation hard"],
+  ["a broken limit, and then a hard stop", [failed("before", "POLICY_VIOLATION"), stops("user hard")], "aborted policy_violation hard"],
+  ["a stop, and a limit broken after it", [stops("user graceful"), failed("after", "POLICY_VIOLATION")], "aborted user graceful"],
   // Tasks.
   ["an answer, and tasks that ended with the harness", [ended("before"), tasks("a", "b")], "error BACKGROUND_KILLED"],
   ["a refusal, and tasks that ended with the harness", [ended("before", { stop_reason: "refusal" }), tasks("a")], "refusal"],
