@@ -34,6 +34,11 @@ export const make = (input: Readable, output: Writable): KeyboardInput => {
 
   const read = (prompt: string, keepsHistory: boolean): Effect.Effect<Typed> =>
     Effect.callback((resume) => {
+      // A stream that has ended says so once: an interface made afterwards would wait for ever.
+      if (input.readableEnded || input.destroyed) {
+        ended = true
+        return resume(Effect.succeed({ _tag: "End" }))
+      }
       const lines = readline.createInterface({
         input,
         output,

@@ -55,6 +55,15 @@ describe("KeyboardInput", () => {
       assert.deepStrictEqual(yield* both.keyboard.ask("> "), { _tag: "End" })
     }))
 
+  it.live("ends where the terminal went away, also between two questions", () =>
+    Effect.gen(function*() {
+      const both = make()
+      const asking = yield* Effect.forkChild(both.keyboard.ask("> "), { startImmediately: true })
+      both.input.end()
+      assert.deepStrictEqual(yield* Fiber.join(asking), { _tag: "End" })
+      assert.deepStrictEqual(yield* both.keyboard.question("? "), { _tag: "End" })
+    }))
+
   it.live("gives the keyboard back when asking is interrupted", () =>
     Effect.gen(function*() {
       const both = make()

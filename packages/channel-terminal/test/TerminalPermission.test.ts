@@ -18,6 +18,7 @@ const answered = (typed: KeyboardInput.Typed) =>
     }
     const decider = TerminalPermission.make({
       keyboard,
+      redact: (text) => text.replace("-la", "[REDACTED]"),
       shown: (requestId) => Effect.sync(() => asked.push(`after ${requestId}`)),
       interrupted: Effect.sync(() => interrupts++)
     })
@@ -30,7 +31,7 @@ describe("TerminalPermission", () => {
     Effect.gen(function*() {
       for (const text of ["y", "Y", "yes", " YES "]) {
         assert.deepStrictEqual(yield* answered({ _tag: "Line", text }), {
-          asked: ["after r", "Allow exec␛ute {\"command\":\"ls\\n-la\"}? [y/N] "],
+          asked: ["after r", "Allow exec␛ute {\"command\":\"ls\\n[REDACTED]\"}? [y/N] "],
           decision: "allow",
           interrupts: 0
         })

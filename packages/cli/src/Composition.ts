@@ -23,13 +23,18 @@ import * as SpecInput from "./SpecInput.ts"
 export const environment = (): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => value === undefined ? [] : [[name, value]]))
 
-/** Takes out of text what this environment and this specification hold as secrets. */
-export const redactor = (spec?: AgentRunSpec.AgentRunSpec): Redaction.Redactor =>
-  Redaction.withSecrets([
-    ...Redaction.secretsOf(environment()),
-    ...Redaction.secretsOf(spec?.env ?? {}),
-    ...Object.values(spec?.credentials ?? {}).flatMap((secret) => secret === null ? [] : Object.values(secret))
-  ])
+/** What this environment and this specification hold as secrets. */
+const secrets = (spec?: AgentRunSpec.AgentRunSpec): ReadonlyArray<string> => [
+  ...Redaction.secretsOf(environment()),
+  ...Redaction.secretsOf(spec?.env ?? {}),
+  ...Object.values(spec?.credentials ?? {}).flatMap((secret) => secret === null ? [] : Object.values(secret))
+]
+
+/** Takes these secrets out of text, and whatever else looks like one. */
+export const redactor = (spec?: AgentRunSpec.AgentRunSpec): Redaction.Redactor => Redaction.withSecrets(secrets(spec))
+
+/** Takes these secrets out of text, and nothing else: for what a person is to read as it is. */
+export const hider = (spec: AgentRunSpec.AgentRunSpec): Redaction.Redactor => Redaction.values(secrets(spec))
 
 /** Writes a sentence for people to standard error. A reader that is gone changes nothing. */
 export const say = (text: string): void => {

@@ -106,6 +106,7 @@ const command = (given: Given, positional: string | undefined): Effect.Effect<nu
       const ask: Permission.Decider | undefined = isAtTerminal(chosen)
         ? TerminalPermission.make({
           keyboard: KeyboardInput.make(process.stdin, process.stderr),
+          redact,
           shown: requests.shown,
           interrupted: Effect.asVoid(receive("interrupt"))
         })

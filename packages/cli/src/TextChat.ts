@@ -5,10 +5,12 @@
  * running turn to end, a second one cuts it off, a third one leaves.
  */
 import { KeyboardInput, LineInput, type Outlet, Screen, ShownRequests, type Style, TerminalChannel, TerminalPermission, TurnText } from "@turnpike/channel-terminal"
-import { type AgentSession, type Harness, type Permission, type RunPreparation, SessionDecorator, SessionLoop } from "@turnpike/kernel"
+import { type AgentSession, type Harness, type Permission, Redaction, type RunPreparation, SessionDecorator, SessionLoop } from "@turnpike/kernel"
+import type { TurnEvent } from "@turnpike/contract"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { fromFailure, type Refusal } from "./Refusal.ts"
@@ -26,7 +28,7 @@ export interface Person {
 }
 
 /** The person at the terminal; nobody where standard input is something else. */
-export const person = (): Person => {
+export const person = (redact: Redaction.Redactor): Person => {
   let handler: Effect.Effect<void> = Effect.void
   const isTerminal = process.stdin.isTTY === true
   const keyboard = isTerminal
@@ -38,7 +40,7 @@ export const person = (): Person => {
     requests,
     ask: keyboard === undefined
       ? undefined
-      : TerminalPermission.make({ keyboard, shown: requests.shown, interrupted: Effect.suspend(() => handler) }),
+      : TerminalPermission.make({ keyboard, redact, shown: requests.shown, interrupted: Effect.suspend(() => handler) }),
     onInterrupt: (next) => {
       handler = next
     }
@@ -54,6 +56,21 @@ export interface Options {
   readonly style: Style.Style
   readonly version: string
   readonly signals: Signals.Signals
+  /** Takes known secrets out of what the harness tells, apart from the model's own words. */
+  readonly hide: Redaction.Redactor
+}
+
+/** An event without secrets. The answer stays as it is, to the byte. */
+const cleaned = (hide: Redaction.Redactor) => (event: TurnEvent.TurnEvent): TurnEvent.TurnEvent => {
+  switch (event.type) {
+    case "assistant/chunk":
+    case "assistant/message":
+    case "harness/end":
+      return event
+    default:
+      // An event is JSON, and hiding words in its texts leaves its shape.
+      return Redaction.json(event as unknown as Schema.Json, hide) as unknown as TurnEvent.TurnEvent
+  }
 }
 
 /** The turn that runs, for those who want it stopped. */
@@ -126,6 +143,7 @@ export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scop
       ...turn.session,
       runTurn: (prompt) =>
         Stream.unwrap(Effect.as(screen.watch(text.activity), turn.session.runTurn(prompt))).pipe(
+          Stream.map(cleaned(options.hide)),
           Stream.tapError(channel.turnFailed)
         )
     }

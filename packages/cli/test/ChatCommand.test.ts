@@ -132,14 +132,17 @@ describe("turnpike chat with a person", () => {
   }, 30_000)
 })
 
+/** What the terminal gets when a line is asked for. */
+const ready = "\u001b[1G\u001b[0J> \u001b[3G"
+
 describe.skipIf(!Turnpike.hasTerminal)("turnpike chat on a terminal", () => {
   it("edits lines, answers them, and leaves at Ctrl-D", async () => {
     const running = Turnpike.startOnTerminal(chat("echo"), options)
-    await running.until("> ")
+    await running.until(ready)
     running.child.stdin.write("helo\u007flo\r")
     await running.until("[\"hello\"]")
-    await running.until("completed")
-    await running.until("> ", 2)
+    await running.until("completed · ")
+    await running.until(ready, 2)
     running.child.stdin.write("\u0004")
     const { code } = await running.ended
     assert.strictEqual(code, 0)
@@ -147,14 +150,14 @@ describe.skipIf(!Turnpike.hasTerminal)("turnpike chat on a terminal", () => {
 
   it("ends the running turn at Ctrl-C, cuts it off at the second, and is ready for the next prompt", async () => {
     const running = Turnpike.startOnTerminal(chat("stuck"), options)
-    await running.until("> ")
+    await running.until(ready)
     running.child.stdin.write("hi\r")
     await running.until("Let me think")
     running.child.stdin.write("\u0003")
     await running.until("asking the agent to end its turn; Ctrl-C again cuts it off")
     running.child.stdin.write("\u0003")
     await running.until("✗ stopped (user, hard)")
-    await running.until("> ", 2)
+    await running.until(ready, 2)
     running.child.stdin.write("/exit\r")
     const { code, stdout } = await running.ended
     assert.strictEqual(code, 0)
@@ -163,10 +166,10 @@ describe.skipIf(!Turnpike.hasTerminal)("turnpike chat on a terminal", () => {
 
   it("leaves at the second Ctrl-C on an empty line", async () => {
     const running = Turnpike.startOnTerminal(chat("echo"), options)
-    await running.until("> ")
+    await running.until(ready)
     running.child.stdin.write("\u0003")
     await running.until("(Ctrl-C again, Ctrl-D or /exit to leave)")
-    await running.until("> ", 2)
+    await running.until(ready, 2)
     running.child.stdin.write("\u0003")
     const { code } = await running.ended
     assert.strictEqual(code, 130)
@@ -174,17 +177,17 @@ describe.skipIf(!Turnpike.hasTerminal)("turnpike chat on a terminal", () => {
 
   it("asks about a tool, and Ctrl-C at the question ends the turn", async () => {
     const running = Turnpike.startOnTerminal(chat("tool-denied", "--permission", "ask"), options)
-    await running.until("> ")
+    await running.until(ready)
     running.child.stdin.write("hi\r")
     await running.until("Allow execute Remove the build? [y/N] ")
     running.child.stdin.write("y\r")
     await running.until("It is done.")
-    await running.until("> ", 2)
+    await running.until(ready, 2)
     running.child.stdin.write("hi\r")
     await running.until("[y/N] ", 2)
     running.child.stdin.write("\u0003")
     await running.until("asking the agent")
-    await running.until("> ", 3)
+    await running.until(ready, 3)
     running.child.stdin.write("/exit\r")
     assert.strictEqual((await running.ended).code, 0)
   }, 30_000)
