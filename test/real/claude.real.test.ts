@@ -55,9 +55,9 @@ describe("docs/harness-claude.md", () => {
   })
 
   it("cites recordings that are there", () => {
-    for (const { recording } of rows) {
-      if (recording === undefined) continue
-      assert.isTrue(fs.existsSync(new URL(`../fixtures/claude/2.1.332/${recording}.stdout`, import.meta.url)), recording)
+    for (const { hidden } of rows) {
+      if (hidden === undefined) continue
+      assert.isTrue(fs.existsSync(new URL(`../fixtures/claude/2.1.332/${hidden.recording}.stdout`, import.meta.url)), hidden.recording)
     }
   })
 })

@@ -59,6 +59,8 @@ interface Turn {
   /** The last message of Claude Code's own that tells of an error. */
   readonly trouble: { readonly error: string | undefined; readonly apiError: string | undefined; readonly status: number | undefined } | undefined
   readonly refused: boolean
+  /** Whether the last request that failed got no HTTP answer. */
+  readonly unanswered: boolean
   readonly seen: ClaudeUsage.Seen
 }
 
@@ -145,6 +147,7 @@ export const prompt = (state: State, { text }: Prompt.Prompt): Step => {
     calls: new Map(),
     trouble: undefined,
     refused: false,
+    unanswered: false,
     seen: ClaudeUsage.nothingSeen
   }
   return step({ ...state, turn }, { _tag: "Send", frame: ClaudeWire.prompt(uuid, text) })
@@ -188,7 +191,9 @@ export const frame = (state: State, frame: Frame.Frame): Step => {
     case "system/model_fallback":
       return step(state, notice("model_differs", "Claude Code goes on with another model than the one that was asked for"))
     case "system/api_retry":
-      return state.turn === undefined ? step(state, { _tag: "Late", frame }) : step(state, event(retry(state, message.record)))
+      return state.turn === undefined
+        ? step(state, { _tag: "Late", frame })
+        : step(withTurn(state, state.turn, { unanswered: message.record.error_status == null }), event(retry(state, message.record)))
     case "system/model_refusal_no_fallback":
       return state.turn === undefined ? step(state) : step(withTurn(state, state.turn, { refused: true }))
     case "system/permission_denied":
@@ -329,10 +334,10 @@ const retry = (state: State, record: typeof ClaudeWire.ApiRetry.Type): Dialect.E
       message: `${record.error ?? "the request failed"}${record.error_status == null ? "" : ` (HTTP ${record.error_status})`}`,
       status: record.error_status ?? undefined,
       error: record.error ?? undefined,
-      // Without a status there was no answer: the connection was refused or broke.
-      apiError: record.error_status == null ? "connection_failed" : undefined,
+      apiError: undefined,
       terminalReason: undefined,
-      subtype: ""
+      subtype: "",
+      unanswered: record.error_status == null
     }, state.asked.redact)
   })
 
@@ -587,7 +592,8 @@ const ending = (
         error: turn.trouble?.error,
         apiError: record.api_error ?? turn.trouble?.apiError,
         terminalReason: record.terminal_reason ?? undefined,
-        subtype: record.subtype
+        subtype: record.subtype,
+        unanswered: turn.unanswered
       }, state.asked.redact)
     }
   }

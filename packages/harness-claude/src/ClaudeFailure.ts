@@ -19,6 +19,8 @@ export interface Facts {
   /** Such as `api_error`, `prompt_too_long`. */
   readonly terminalReason: string | undefined
   readonly subtype: string
+  /** Whether the last request before it got no HTTP answer at all. */
+  readonly unanswered: boolean
 }
 
 const ofStatus = (status: number, facts: Facts): Failure.FailureCode => {
@@ -80,7 +82,8 @@ const codeOf = (facts: Facts): Failure.FailureCode => {
   if (facts.terminalReason === "prompt_too_long" || /^Prompt is too long\b/.test(facts.message)) return "CONTEXT_WINDOW_EXCEEDED"
   if (facts.subtype === "error_max_budget_usd") return "BUDGET"
   if (facts.status !== undefined) return ofStatus(facts.status, facts)
-  return word(facts.apiError) ?? word(facts.error) ?? "HARNESS_FAILED"
+  // 2.1.197 calls a connection that failed a server's error.
+  return word(facts.apiError) ?? (facts.unanswered ? "TRANSPORT" : word(facts.error)) ?? "HARNESS_FAILED"
 }
 
 const isStatus = (status: number | undefined): status is number =>

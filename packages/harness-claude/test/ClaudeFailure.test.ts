@@ -9,6 +9,7 @@ const facts = (more: Partial<ClaudeFailure.Facts>): ClaudeFailure.Facts => ({
   apiError: undefined,
   terminalReason: "api_error",
   subtype: "success",
+  unanswered: false,
   ...more
 })
 const code = (more: Partial<ClaudeFailure.Facts>) => ClaudeFailure.make(facts(more), Redaction.shapes).code
@@ -41,6 +42,8 @@ describe("ClaudeFailure", () => {
     assert.strictEqual(code({ error: "overloaded" }), "OVERLOADED")
     assert.strictEqual(code({ error: "unknown" }), "HARNESS_FAILED")
     assert.strictEqual(code({ error: "toString" }), "HARNESS_FAILED")
+    assert.strictEqual(code({ error: "server_error", unanswered: true }), "TRANSPORT")
+    assert.strictEqual(code({ error: "server_error", status: 500, unanswered: true }), "SERVER")
     assert.strictEqual(code({ subtype: "error_max_budget_usd" }), "BUDGET")
   })
 

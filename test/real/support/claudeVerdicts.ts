@@ -21,10 +21,8 @@ export interface Cell {
 export interface Row {
   readonly name: string
   readonly cell: Cell
-  /** What Claude Code does not tell, or tells otherwise, so that the cell is what it is. */
-  readonly hidden?: string
-  /** The recording that shows it, under test/fixtures/claude/2.1.332. */
-  readonly recording?: string
+  /** What Claude Code does not tell, or tells otherwise, so that the cell is what it is; and the recording that shows it, under test/fixtures/claude/2.1.332. */
+  readonly hidden?: { readonly what: string; readonly recording: string }
   /** Brings it about, and answers the run that is judged. */
   readonly play: (bench: Bench) => Promise<Told>
   /** What else must hold. */
@@ -239,8 +237,7 @@ export const rows: ReadonlyArray<Row> = [
   },
   {
     ...status(429, "RATE_LIMIT"),
-    hidden: "the time after which the service would answer again",
-    recording: "d-e429"
+    hidden: { what: "the time after which the service would answer again", recording: "d-e429" }
   },
   status(529, "OVERLOADED"),
   status(500, "SERVER"),
@@ -252,7 +249,10 @@ export const rows: ReadonlyArray<Row> = [
   {
     name: "the answer is cut off, and comes whole when it is asked for again",
     cell: success,
-    hidden: "that an answer was cut off; Claude Code asks again without streaming, and pieces that were told before do not count",
+    hidden: {
+      what: "that an answer was cut off; Claude Code asks again without streaming, and pieces that were told before do not count",
+      recording: "w7-cut-then-whole"
+    },
     play: (bench) => bench.run({ task: "hello", scenario: { type: "cut" } })
   },
   {
@@ -286,19 +286,28 @@ export const rows: ReadonlyArray<Row> = [
   {
     name: "the answer is empty",
     cell: failed("EMPTY_RESPONSE"),
-    hidden: "that anything is wrong; Claude Code reports success with an empty result",
+    hidden: {
+      what: "that anything is wrong; Claude Code reports success with an empty result",
+      recording: "w10-empty"
+    },
     play: (bench) => bench.run({ task: "hello", scenario: { type: "empty" } })
   },
   {
     name: "the stream is malformed, and the answer comes whole when it is asked for again",
     cell: success,
-    hidden: "that the stream was malformed; Claude Code asks again without streaming",
+    hidden: {
+      what: "that the stream was malformed; Claude Code asks again without streaming",
+      recording: "w11-malformed-then-whole"
+    },
     play: (bench) => bench.run({ task: "hello", scenario: { type: "bad_json" } })
   },
   {
     name: "the stream is malformed every time",
     cell: failed("HARNESS_FAILED"),
-    hidden: "what kind of failure it is: the facts say `unknown`, only the message tells",
+    hidden: {
+      what: "what kind of failure it is: the facts say `unknown`, only the message tells",
+      recording: "w12-malformed"
+    },
     play: (bench) => bench.run({ task: "hello", scenario: { type: "bad_json", in: "any" } })
   },
   {
@@ -432,8 +441,8 @@ export const toMarkdown = (): string =>
   [
     "| what happens | reason | success | exit | error | what Claude Code hides |",
     "|---|---|---|---|---|---|",
-    ...rows.map(({ cell, hidden, name, recording }) => {
-      const shown = hidden === undefined ? "" : recording === undefined ? hidden : `${hidden} (\`${recording}\`)`
+    ...rows.map(({ cell, hidden, name }) => {
+      const shown = hidden === undefined ? "" : `${hidden.what} (\`${hidden.recording}\`)`
       return `| ${name.replaceAll("|", "\\|")} | ${cell.reason ?? "refused"} | ${cell.success ? "yes" : "no"} | ${cell.exit} | ${
         cell.error ?? ""
       } | ${shown} |`
