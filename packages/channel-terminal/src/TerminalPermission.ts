@@ -32,7 +32,7 @@ export const make = ({ interrupted, keyboard, redact, shown }: Options): Permiss
       Semaphore.withPermits(order, 1)(
         Effect.gen(function*() {
           const what = request.description ?? (request.input === undefined ? "" : JSON.stringify(request.input))
-          yield* Effect.raceFirst(shown(request.requestId), Effect.sleep(patienceMillis))
+          yield* Effect.timeoutOption(shown(request.requestId), patienceMillis)
           const typed = yield* keyboard.question(`Allow ${oneLine(request.toolName, 80)} ${oneLine(redact(what), 200)}? [y/N] `)
           // A turn that is asked to end takes its question back, and this fiber with it.
           if (typed._tag === "Interrupt") yield* Effect.forkDetach(interrupted, { startImmediately: true })

@@ -9,7 +9,7 @@ import { Failure, type Scalars } from "@turnpike/contract"
 import { SessionBindings } from "@turnpike/kernel"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
+import type * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -47,7 +47,7 @@ const read = (
       text = fs.readFileSync(file, "utf8")
     } catch (cause) {
       return (cause as NodeJS.ErrnoException).code === "ENOENT"
-        ? Effect.succeed(Option.none())
+        ? Effect.succeedNone
         : Effect.fail(unusable(`the file ${file} of session ${sessionId} cannot be read`)(cause))
     }
     let value: unknown
@@ -63,7 +63,7 @@ const read = (
     if (decoded.success.session_id !== sessionId) {
       return Effect.fail(spoiled(file, sessionId, `it belongs to session ${decoded.success.session_id}`))
     }
-    return Effect.succeed(Option.some(decoded.success))
+    return Effect.succeedSome(decoded.success)
   })
 
 const lock = (

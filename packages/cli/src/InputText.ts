@@ -32,12 +32,12 @@ const unreadable = (name: string, flag: string | undefined, why: string): Refusa
   refuse("FILE_UNREADABLE", `${flag === undefined ? "" : `${flag}: `}${shown(name)} cannot be read: ${why}`)
 
 /** Reads a stream to its end. Interrupting it leaves the rest unread. */
-const drain = (stream: NodeJS.ReadStream): Effect.Effect<Buffer, unknown> =>
-  Effect.callback<Buffer, unknown>((resume) => {
+const drain = (stream: NodeJS.ReadStream): Effect.Effect<Buffer, string> =>
+  Effect.callback<Buffer, string>((resume) => {
     const chunks: Array<Buffer> = []
     const onData = (chunk: Buffer) => chunks.push(chunk)
     const onEnd = () => resume(Effect.succeed(Buffer.concat(chunks)))
-    const onError = (cause: Error) => resume(Effect.fail(cause))
+    const onError = (cause: Error) => resume(Effect.fail(reasonOf(cause)))
     stream.on("data", onData).once("end", onEnd).once("error", onError)
     return Effect.sync(() => {
       stream.off("data", onData).off("end", onEnd).off("error", onError)
@@ -52,8 +52,8 @@ export const read = (name: string, flag?: string): Effect.Effect<string, Refusal
   Effect.gen(function*() {
     const bytes = yield* (name === standardInput
       ? drain(process.stdin)
-      : Effect.tryPromise({ try: (signal) => fs.promises.readFile(name, { signal }), catch: (cause) => cause })
-    ).pipe(Effect.mapError((cause) => unreadable(name, flag, reasonOf(cause))))
+      : Effect.tryPromise({ try: (signal) => fs.promises.readFile(name, { signal }), catch: reasonOf })
+    ).pipe(Effect.mapError((why) => unreadable(name, flag, why)))
     return yield* Effect.try({
       try: () => decoder.decode(bytes),
       catch: () => unreadable(name, flag, "it is not UTF-8 text")

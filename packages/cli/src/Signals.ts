@@ -44,6 +44,7 @@ const leave = (signal: Cancel.Signal, why: string): never => {
 /** Listens until the scope closes. */
 export const listen = (first: Receive): Effect.Effect<Signals, never, Scope.Scope> =>
   Effect.gen(function*() {
+    const run = Effect.runForkWith(yield* Effect.context<never>())
     let receive = first
     let isHard = false
     let isFinished = false
@@ -51,7 +52,7 @@ export const listen = (first: Receive): Effect.Effect<Signals, never, Scope.Scop
 
     const on = (signal: Cancel.Signal) => {
       if (isHard || isFinished) return leave(signal, "left by force")
-      Effect.runFork(
+      run(
         Effect.map(receive(signal), (outcome) => {
           if (!outcome.isHard || isHard) return
           isHard = true
