@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { once } from "node:events"
@@ -9,6 +9,9 @@ import * as Containment from "../src/Containment.ts"
 import * as Supervisor from "../src/Supervisor.ts"
 import * as Specimens from "./support/specimens.ts"
 import { isRoot, stages } from "./support/stages.ts"
+
+// Several start programs and wait for them on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000 })
 
 const linux = process.platform === "linux"
 const namespaces = stages(isRoot ? "root" : "an ordinary user")[0]!.missing === undefined

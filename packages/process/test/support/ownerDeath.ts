@@ -54,7 +54,7 @@ export const killOwner = async (
   })
   await pause(delayMs)
   await before(owner.pid!, directory)
-  const running = Specimens.alive(directory).length
+  const running = Specimens.alive(directory).filter(({ pid }) => pid !== owner.pid).length
   owner.kill("SIGKILL")
   await new Promise<void>((resolve) => owner.once("exit", () => resolve()))
   const left = await survivors(directory)
