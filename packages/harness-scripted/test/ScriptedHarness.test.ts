@@ -9,6 +9,8 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Agent from "./support/agent.ts"
 
+const ownVersion = (JSON.parse(fs.readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { readonly version: string }).version
+
 const end: Scenario.Action = { type: "end", reason: "completed" }
 const say = (text: string): Scenario.Action => ({ type: "text", text })
 const echo: Scenario.Scenario = { turns: [{ repeats: true, do: [say("{{prompts}}"), end] }] }
@@ -165,10 +167,10 @@ describe("ScriptedHarness", () => {
     const harness = yield* ScriptedHarness.make({ scenario: echo })
     const options = optionsIn(directory, { program: "./mine" })
     const checked = yield* harness.check(options)
-    assert.deepStrictEqual(checked, { program, version: "0.1.0" })
+    assert.deepStrictEqual(checked, { program, version: ownVersion })
     assert.strictEqual((yield* run(yield* harness.open(options), "x")).text, "[\"x\"]")
     const { findings, usable, version } = yield* harness.diagnose({ program, inheritedEnv: {}, cwd: directory })
-    assert.deepStrictEqual([usable, version, findings.map(({ level }) => level)], [true, "0.1.0", ["ok"]])
+    assert.deepStrictEqual([usable, version, findings.map(({ level }) => level)], [true, ownVersion, ["ok"]])
     const stranger = yield* harness.diagnose({ program: "/bin/true", inheritedEnv: {}, cwd: directory })
     assert.deepStrictEqual([stranger.usable, stranger.findings.map(({ level }) => level)], [false, ["problem"]])
   }))

@@ -97,6 +97,34 @@ const failing = (name: string, code: string, status?: number, retry = false): Co
   steps: [user("do it"), untilResult]
 })
 
+/** The caller registers a hook for every tool; it answers, and where it leaves the decision open a person does. */
+const hooked = (name: string, decision: string, person: Frame): Comparison => ({
+  name,
+  // Whether a frame of the model's message comes before or after a question is a matter of milliseconds.
+  anyOrder: true,
+  scenario: turns([
+    say("Calling a tool. "),
+    {
+      type: "ask",
+      id: "toolu_1",
+      name: "Bash",
+      input: { command: "touch x", description: "a tool call", timeout: 600000 },
+      allowed: [{ type: "tool_result", id: "toolu_1", output: "did-it" }, say("TOOL-SEEN: did-it")],
+      denied: [say(decision === "deny" ? "TOOL-SEEN: PreToolUse:Bash hook error: because" : "TOOL-SEEN: nope")]
+    },
+    usage,
+    completed
+  ]),
+  steps: [
+    control("i0", { subtype: "initialize", appendSystemPrompt: "Be brief.", hooks: { PreToolUse: [{ matcher: "*", hookCallbackIds: ["gate"] }] } }),
+    user("use tool", { text_not_typed: true }),
+    { until: isQuestion },
+    answerWith({ hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision: decision, permissionDecisionReason: "because" } }),
+    ...(decision === "ask" ? [{ until: isQuestion }, answerWith(person)] : []),
+    untilResult
+  ]
+})
+
 const comparisons: ReadonlyArray<Comparison> = [
   {
     name: "l1-longlived",
@@ -171,6 +199,31 @@ const comparisons: ReadonlyArray<Comparison> = [
       { type: "end", reason: "max-turns" }
     ]),
     steps: [user("x"), untilResult]
+  },
+  hooked("m1-hook-ask-allow", "ask", { behavior: "allow", updatedInput: {} }),
+  hooked("m2-hook-ask-deny", "ask", { behavior: "deny", message: "nope" }),
+  hooked("m3-hook-allow", "allow", {}),
+  hooked("m4-hook-deny", "deny", {}),
+  { name: "m5-slash-typed", scenario: turns([say("never"), completed]), steps: [user("/clear"), untilResult] },
+  {
+    name: "m6-slash-not-typed",
+    scenario: turns([say("FAKE-REPLY nmsgs=2 users=[\"/clear\"]"), usage, completed]),
+    steps: [user("/clear", { text_not_typed: true }), untilResult]
+  },
+  {
+    name: "m7-sigint-idle",
+    scenario: turns([say("FAKE-REPLY nmsgs=2 users=[\"hi\"]"), usage, completed]),
+    steps: [user("hi"), untilResult, { signal: "SIGINT" }]
+  },
+  {
+    name: "m8-unknown-control",
+    scenario: turns([completed]),
+    steps: [control("u1", { subtype: "dance" }), { until: (frame) => frame["type"] === "control_response" }]
+  },
+  {
+    name: "m9-user-uuid",
+    scenario: turns([say("FAKE-REPLY nmsgs=2 users=[\"hi\"]"), usage, completed]),
+    steps: [user("hi", { uuid: "2a899dbf-a01d-4486-bce6-197d9ee19b32", text_not_typed: true }), untilResult]
   },
   failing("d-e401", "AUTH", 401, true),
   failing("d-e403", "PERMISSION_DENIED", 403),

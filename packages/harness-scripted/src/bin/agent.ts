@@ -103,7 +103,7 @@ const read = (argv: ReadonlyArray<string>): Arguments => {
       case "--help":
         return print(help)
       case "--version":
-        return print(`${ScriptedDialect.version}\n`)
+        return print(`${ScriptedDialect.version()}\n`)
       case "--list":
         return print(names().map((name) => `${name.padEnd(16)} ${readScenario(name).description ?? ""}\n`).join(""))
       case "--describe":

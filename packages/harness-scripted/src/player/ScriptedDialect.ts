@@ -5,13 +5,19 @@
  * `interrupt` and `answer`. Frames of a turn carry the id of its prompt. A turn
  * ends with one `end` or `fail`. The schemas are in `ScriptedWire.ts`.
  */
+import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import type { Json } from "../ScenarioLanguage.ts"
 import type { Dialect, DialectHost, Opening, TurnState } from "./Dialect.ts"
 
 export const protocol = 1
-export const version = "0.1.0"
+
+/** The package's own version. */
+export const version = (): string => {
+  const manifest = JSON.parse(fs.readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { readonly version: string }
+  return manifest.version
+}
 
 type Fields = Record<string, Json | undefined>
 
@@ -69,7 +75,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
     host.frame(present({
       type: "opened",
       protocol: host.scenario.handshake === "other_protocol" ? 99 : protocol,
-      version,
+      version: version(),
       session_id: state.id,
       resumed: state.resumed,
       model: state.model,

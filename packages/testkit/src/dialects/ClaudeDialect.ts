@@ -4,9 +4,9 @@
  * (`test/fixtures/claude/2.1.332`), whose frames a test compares with these.
  *
  * Loaded by path into the scripted agent's executable, so it imports types only.
- * Not recorded, and therefore no evidence of what the program does: the answer
- * to an unknown control request, the entries of `background_tasks_changed`, and
- * SIGINT while no turn runs. The other input formats are not played.
+ * Not recorded, and therefore no evidence of what the program does: the entries
+ * of `background_tasks_changed`, an interrupt while a hook or a person is asked,
+ * and every command of its own but `/clear`. Other input formats are not played.
  */
 import type { Asked, Dialect, DialectHost, Ending, Failing, Input, Json, Opening, Question, Spoken, TurnState } from "../DialectWords.ts"
 import * as Argv from "./claudeArguments.ts"
@@ -51,7 +51,11 @@ export const makeDialect = (host: DialectHost): Dialect => {
   const facts = (): Frames.Facts => ({ session: host.session(), cwd: host.cwd, options, mcpServers: host.scenario.mcp_servers ?? [] })
   const tag = (frame: Object): void => host.frame({ ...frame, session_id: host.session().id, uuid: crypto.randomUUID() })
   const totals = { cost: 0, results: 0, usage: undefined as Frames.ModelUsage | undefined }
-  const decisions = new Map<string, "config" | "user">()
+  const decisions = new Map<string, Frames.DecidedBy>()
+  /** The hook that is called before every tool; absent where the caller registered none. */
+  let hook: string | undefined
+  /** Questions to that hook, by the ids of their requests, with the id under which a person is asked next. */
+  const hooked = new Map<string, { readonly question: Question; readonly requestId: string }>()
   let message: Message | undefined
   let steps = 0
   let begun: Array<string> = []
@@ -120,12 +124,13 @@ export const makeDialect = (host: DialectHost): Dialect => {
   const user = (content: Json, more: Object = {}): void =>
     tag({ type: "user", message: { role: "user", content }, parent_tool_use_id: null, timestamp: new Date().toISOString(), ...more })
 
-  const toolUse = (id: string, name: string, input: Json): void => {
+  const toolUse = (id: string, name: string, input: Json, before: () => void = () => {}): void => {
     const current = beginMessage()
     const index = current.blocks++
     event({ type: "content_block_start", index, content_block: { type: "tool_use", id, name, input: {} } })
     event({ type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json: JSON.stringify(input) } })
     assistant({ type: "tool_use", id, name, input })
+    before()
     event({ type: "content_block_stop", index })
   }
 
@@ -204,7 +209,11 @@ export const makeDialect = (host: DialectHost): Dialect => {
       case "initialize":
         if (host.scenario.handshake === "never") return { kind: "handled" }
         if (typeof request["appendSystemPrompt"] === "string") host.session().system = request["appendSystemPrompt"]
-        respond(Frames.initialized(host.scenario.handshake === "other_protocol" ? "0.2.9" : Frames.version), {
+        hook = Argv.hookOf(request["hooks"])
+        respond({
+          ...Frames.initialized(host.scenario.handshake === "other_protocol" ? "0.2.9" : Frames.version),
+          ...(hook === undefined ? {} : { hooks_applied: true })
+        }, {
           pending_permission_requests: [],
           pending_user_dialog_requests: []
         })
@@ -227,7 +236,8 @@ export const makeDialect = (host: DialectHost): Dialect => {
           response: {
             subtype: "error",
             request_id: frame["request_id"] ?? "",
-            error: `Unsupported control request subtype: ${String(request["subtype"])}`
+            error: `Unsupported control request subtype: ${String(request["subtype"])}`,
+            error_code: "unsupported_request"
           }
         })
         return { kind: "handled" }
@@ -240,6 +250,10 @@ export const makeDialect = (host: DialectHost): Dialect => {
       case "user": {
         const text = textOf(isObject(frame["message"]) ? frame["message"]["content"] : undefined)
         const uuid = frame["uuid"]
+        if (text === "/clear" && frame["text_not_typed"] !== true) {
+          reset()
+          return { kind: "handled" }
+        }
         // Told for every message with an id, whether messages are replayed or not (seen in 2.1.332).
         if (typeof uuid === "string") {
           tag({ type: "command_lifecycle", command_uuid: uuid, state: "queued" })
@@ -252,6 +266,8 @@ export const makeDialect = (host: DialectHost): Dialect => {
       case "control_response": {
         const response = isObject(frame["response"]) ? frame["response"] : {}
         const answer = isObject(response["response"]) ? response["response"] : {}
+        const asked = hooked.get(String(response["request_id"] ?? ""))
+        if (asked !== undefined) return decided(asked, isObject(answer["hookSpecificOutput"]) ? answer["hookSpecificOutput"] : {})
         return {
           kind: "answer",
           requestId: String(response["request_id"] ?? ""),
@@ -267,7 +283,58 @@ export const makeDialect = (host: DialectHost): Dialect => {
     }
   }
 
-  const ask = (turn: TurnState, question: Question): Asked => {
+  /** What the program does with `/clear`: the conversation goes on as another one, and no model is asked. */
+  const reset = (): void => {
+    const session = host.session()
+    const id = crypto.randomUUID()
+    host.frame({
+      type: "conversation_reset",
+      new_conversation_id: id,
+      uuid: id,
+      trigger: "clear",
+      user_message_uuid: crypto.randomUUID(),
+      timestamp: new Date().toISOString(),
+      session_id: session.id
+    })
+    tag({ type: "system", subtype: "background_tasks_changed", tasks: [] })
+    session.id = id
+    session.prompts.length = 0
+    tag(Frames.init(facts()))
+    tag({ ...Frames.localCommand, result_index: totals.results++ })
+  }
+
+  /** What follows when the hook has answered. */
+  const decided = ({ question, requestId }: { readonly question: Question; readonly requestId: string }, output: Object): Input => {
+    const reason = String(output["permissionDecisionReason"] ?? "")
+    switch (output["permissionDecision"]) {
+      case "allow":
+        decisions.set(question.id, "hook")
+        return { kind: "answer", requestId, allow: true, reason }
+      case "deny":
+        decisions.set(question.id, "hook")
+        return { kind: "answer", requestId, allow: false, reason: `PreToolUse:${question.name} hook error: ${reason}` }
+      default:
+        if (!options.asksOverStdio) {
+          tag(Frames.permissionDenied(question.name, question.id))
+          return { kind: "answer", requestId, allow: false, reason: Frames.noApprovalSurface }
+        }
+        host.frame(Frames.canUseToolAfterHook(requestId, question, reason))
+        return { kind: "handled" }
+    }
+  }
+
+  const callHook = (callback: string, question: Question): Asked => {
+    const hookId = crypto.randomUUID()
+    const requestId = crypto.randomUUID()
+    hooked.set(hookId, { question, requestId })
+    decisions.set(question.id, "user")
+    toolUse(question.id, question.name, question.input ?? {}, () => host.frame(Frames.hookCallback(hookId, callback, question, facts())))
+    endMessage("tool_use")
+    return { kind: "asked", requestId }
+  }
+
+  const ask = (question: Question): Asked => {
+    if (hook !== undefined) return callHook(hook, question)
     toolUse(question.id, question.name, question.input ?? {})
     event({ type: "message_delta", delta: { stop_reason: "tool_use", stop_sequence: null }, usage: { output_tokens: 3 } })
     const leave = (asked: Asked): Asked => {
@@ -497,7 +564,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
       event({ type: "content_block_stop", index: message.blocks - 1 })
     },
     say: (_, action) => say(action),
-    ask,
+    ask: (_, question) => ask(question),
     end,
     fail,
     interrupted,

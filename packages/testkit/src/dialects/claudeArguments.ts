@@ -106,6 +106,12 @@ export const read = (argv: ReadonlyArray<string>): Options => {
   return options
 }
 
+/** The callback that `initialize` registers for every use of a tool, if it does. */
+export const hookOf = (hooks: unknown): string | undefined => {
+  const registered = hooks as { readonly PreToolUse?: ReadonlyArray<{ readonly hookCallbackIds?: ReadonlyArray<string> }> } | undefined
+  return registered?.PreToolUse?.[0]?.hookCallbackIds?.[0]
+}
+
 const names = (rules: ReadonlyArray<string>): ReadonlyArray<string> => rules.map((rule) => rule.replace(/\(.*$/u, ""))
 
 /** Whether a tool runs unasked: by a rule, or because it only reads. A rule with a pattern does not count. */

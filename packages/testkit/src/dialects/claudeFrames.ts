@@ -321,10 +321,72 @@ export const canUseTool = (requestId: string, { description, id, input, name }: 
   }
 })
 
+/** The question of a tool that a hook left to a person. */
+export const canUseToolAfterHook = (requestId: string, { description, id, input, name }: Question, reason: string): Frame => ({
+  type: "control_request",
+  request_id: requestId,
+  request: {
+    subtype: "can_use_tool",
+    tool_name: name,
+    display_name: name,
+    input: input ?? {},
+    description: description ?? name,
+    decision_reason: reason,
+    decision_reason_type: "hook",
+    decision_reason_hook_event: "PreToolUse",
+    decision_reason_hook_source: "settings",
+    tool_use_id: id
+  }
+})
+
+/** The call of a hook before a tool runs. */
+export const hookCallback = (requestId: string, callback: string, { id, input, name }: Question, { cwd, options, session }: Facts): Frame => ({
+  type: "control_request",
+  request_id: requestId,
+  request: {
+    subtype: "hook_callback",
+    callback_id: callback,
+    input: {
+      session_id: session.id,
+      transcript_path: `${cwd}/${session.id}.jsonl`,
+      cwd,
+      prompt_id: crypto.randomUUID(),
+      permission_mode: options.permissionMode,
+      effort: { level: "medium" },
+      hook_event_name: "PreToolUse",
+      tool_name: name,
+      tool_input: input ?? {},
+      tool_use_id: id
+    },
+    tool_use_id: id
+  }
+})
+
+/** The result of a command of the program's own. */
+export const localCommand: Frame = {
+  ...result,
+  duration_api_ms: 0,
+  is_error: false,
+  num_turns: 0,
+  stop_reason: null,
+  total_cost_usd: 0,
+  usage: usage(undefined),
+  modelUsage: {},
+  permission_denials: [],
+  subtype: "success",
+  result: "",
+  local_command: "clear",
+  model_usage_since_last_result: {},
+  duration_ms: 117
+}
+
+/** Who decided whether a tool runs: the settings, a person, or a hook. */
+export type DecidedBy = "config" | "user" | "hook"
+
 /** The fields that a tool's result has beside its message. */
 export const toolResult = (
   action: { readonly id: string; readonly output: string; readonly is_error?: boolean; readonly denied?: string },
-  decidedBy: "config" | "user"
+  decidedBy: DecidedBy
 ): Frame => {
   const meta = action.denied !== undefined
     ? {
@@ -332,13 +394,13 @@ export const toolResult = (
       non_execution_kind: "permission-rule",
       permission_decision: decidedBy === "user"
         ? { decision: "reject", source: "user_reject" }
-        : { decision: "reject", source: "config", reason_type: "asyncAgent" }
+        : { decision: "reject", source: decidedBy, reason_type: decidedBy === "hook" ? "hook" : "asyncAgent" }
     }
     : {
       id: action.id,
       permission_decision: decidedBy === "user"
         ? { decision: "accept", source: "user_temporary" }
-        : { decision: "accept", source: "config", reason_type: "rule" }
+        : { decision: "accept", source: decidedBy, reason_type: decidedBy === "hook" ? "hook" : "rule" }
     }
   return {
     tool_use_result: action.is_error === true

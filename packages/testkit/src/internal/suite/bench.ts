@@ -145,16 +145,12 @@ const decode = Schema.decodeUnknownSync(TurnEvent.TurnEvent, { onExcessProperty:
 export const checkRules = (events: ReadonlyArray<TurnEvent.TurnEvent>): void => {
   const calls = new Set<string>()
   const requests = new Set<string>()
-  let bound = false
   let openStep: number | undefined
   for (const [i, event] of events.entries()) {
     decode(event)
     const isLast = i === events.length - 1
     assert.equal(event.type === "harness/end", isLast, `event ${i} of ${events.length} is ${event.type}; the ending comes last, and once`)
     switch (event.type) {
-      case "session/bound":
-        bound = true
-        break
       case "step/start":
         assert.equal(openStep, undefined, `step ${event.data.step} starts while step ${openStep} is open`)
         openStep = event.data.step
@@ -187,7 +183,6 @@ export const checkRules = (events: ReadonlyArray<TurnEvent.TurnEvent>): void => 
   }
   assert.deepEqual([...requests], [], "every permission request has its decision")
   assert.equal(openStep, undefined, "every step ends")
-  void bound
 }
 
 /** Runs a turn to its ending. */
