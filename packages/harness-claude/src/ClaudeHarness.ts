@@ -154,9 +154,7 @@ const dialect = (
       )
       if (answer.kind !== "control_response" || answer.record.response.subtype !== "success") {
         const why = answer.kind === "control_response" ? answer.record.response.error ?? "" : ""
-        return yield* Effect.fail(
-          failed(Failure.make("HANDSHAKE_FAILED", `Claude Code refused to begin: ${session.redact(why).slice(0, 2048)}`))
-        )
+        return yield* failed(Failure.make("HANDSHAKE_FAILED", `Claude Code refused to begin: ${session.redact(why).slice(0, 2048)}`))
       }
       return ClaudeConversation.initial({
         tools: plan,

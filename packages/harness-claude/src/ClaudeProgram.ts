@@ -97,14 +97,14 @@ export const make = (supervisor: Supervisor.Service): Program => {
       }, supervisor.spawn)
       const version = versionIn(said.text)
       if (version === undefined) {
-        return yield* Effect.fail(ProgramSearch.notTheHarness("Claude Code", found.file, said, session.redact ?? ((text) => text)))
+        return yield* ProgramSearch.notTheHarness("Claude Code", found.file, said, session.redact ?? ((text) => text))
       }
       if (compareVersions(version, oldest) < 0) {
-        return yield* Effect.fail(HarnessError.notStarted(
+        return yield* HarnessError.notStarted(
           Failure.make("HARNESS_PROTOCOL", `${found.file} is Claude Code ${version}; the oldest that works here is ${oldest}`, {
             remedy: "Update Claude Code: `claude update`, or npm install -g @anthropic-ai/claude-code."
           })
-        ))
+        )
       }
       known.set(identity, version)
       return { ...found, version }

@@ -11,7 +11,7 @@ const tools: Situation.ToolNames = {
 }
 
 /** Claude Code's words, played by a real process that was written from recordings. */
-HarnessSuite.harnessSuite("ClaudeHarness", { describe, it: it.live }, {
+HarnessSuite.harnessSuite("ClaudeHarness", { describe: describe.concurrent, it: it.live }, {
   harness: ClaudeHarness.make({ handshakeTimeout: "10 seconds" }),
   layer: Supervisor.layer({ containment: "group", reapOrphans: false }),
   tools,

@@ -85,8 +85,11 @@ export const make = (pipe: Pipe, answers: (frame: Frame.Frame) => string | undef
     return {
       send,
       received: pipe.lines.pipe(
-        Stream.map((line) => Frame.fromLine(line).filter((item) => !answered(item))),
+        Stream.map((line) => Frame.fromLine(line)),
         Stream.flattenIterable,
+        // One by one: an answer must not overtake what was said before it.
+        Stream.rechunk(1),
+        Stream.filter((item) => !answered(item)),
         Stream.ensuring(Effect.sync(() => closed("its output has ended")))
       ),
       request: (id, frame, deadline) =>

@@ -14,6 +14,7 @@ import { type Scalars, TurnEvent } from "@turnpike/contract"
 import { type Harness, type HarnessError, type Permission, type Prompt, type Redaction, TurnError } from "@turnpike/kernel"
 import type { Child, Command, ProcessError } from "@turnpike/process"
 import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -56,7 +57,8 @@ export const open = <State>(
 ): Effect.Effect<Harness.HarnessSession, HarnessError.HarnessError, Scope.Scope> =>
   Effect.gen(function*() {
     const { dialect, redact } = options
-    const sessionScope = yield* Effect.scope
+    // Of its own, so that the session's `close` runs before any of its processes is closed.
+    const sessionScope = yield* Scope.fork(yield* Effect.scope)
     const lock = yield* Semaphore.make(1)
     const idle = yield* Latch.make(true)
 
@@ -153,7 +155,7 @@ export const open = <State>(
     const giveUp = (live: LiveProcess.LiveProcess<State>): Effect.Effect<void> =>
       Effect.sleep("2 seconds").pipe(Effect.andThen(Effect.suspend(() => {
         const turn = current
-        if (live.gone || turn === undefined || turn.live !== live || turn.over) return Effect.void
+        if (live.silent || turn === undefined || turn.live !== live || turn.over) return Effect.void
         turn.over = true
         return Effect.andThen(kill(live), fail(turn, TurnError.io(`${dialect.harness} does not read its input: ${live.deaf}`)))
       })))
@@ -276,6 +278,7 @@ export const open = <State>(
     /** The process's output has ended: nothing more will be heard of it. */
     const gone = (live: LiveProcess.LiveProcess<State>) =>
       Effect.gen(function*() {
+        live.silent = true
         const expected = live.gone || closed
         const evidence = yield* LiveProcess.evidence(live)
         live.exit = evidence.exit
@@ -288,7 +291,7 @@ export const open = <State>(
         yield* retire(live)
         const failure = dialect.died(evidence) ?? Failures.death(dialect.harness, evidence, redact)
         yield* fail(turn, TurnError.exec(failure))
-      })
+      }).pipe(Effect.ensuring(Deferred.succeed(live.over, undefined)))
 
     const launch = (how: Dialect.Launch) =>
       LiveProcess.start({ how, dialect, spawn: options.spawn, sessionScope, receive, gone, redact })
@@ -312,20 +315,20 @@ export const open = <State>(
     let live = yield* start(onLost)
 
     /** The process to prompt: the one there is, or a new one that resumes. */
-    const ready = Effect.suspend(() =>
+    const ready = Effect.suspend(() => live.silent ? Deferred.await(live.over) : Effect.void).pipe(Effect.andThen(Effect.suspend(() =>
       live.gone
         ? Effect.gen(function*() {
           yield* discard(live)
           const next = yield* start(onLost)
           if (closed) {
             yield* discard(next)
-            return yield* Effect.fail(sessionClosed)
+            return yield* sessionClosed
           }
           live = next
           if (!dialect.oneTurnPerProcess) hold(Notices.make("restarted", `the process of ${dialect.harness} was started again`))
         }).pipe(Effect.mapError((error) => error._tag === "HarnessError" ? TurnError.exec(error.failure) : error))
         : Effect.void
-    )
+    )))
 
     /** Ends a turn whose reader went away before its ending: the process goes, with all that the turn began. */
     const abandon = (turn: LiveTurn.LiveTurn<State>) =>
@@ -354,10 +357,43 @@ export const open = <State>(
         )
       })
 
+    /** Gives the turn a process and the process its prompt. */
+    const begin = (
+      turn: LiveTurn.LiveTurn<State>,
+      prompt: Prompt.Prompt
+    ): Effect.Effect<Stream.Stream<TurnEvent.TurnEvent, TurnError.TurnError>, TurnError.TurnError> =>
+      Effect.gen(function*() {
+        yield* ready
+        const process = live
+        turn.mark = yield* process.child.mark
+        const told = held.splice(0)
+        if (notKept > 0) told.push(Notices.make("late_frame", `${notKept} more records between the turns were not kept`))
+        notKept = 0
+        yield* Queue.offerAll(turn.queue, told)
+        // From here to the prompt nothing may come between: an interrupt, or the process's end.
+        return yield* Effect.suspend(() => {
+          if (turn.interrupted) {
+            turn.over = true
+            return Effect.as(
+              Effect.andThen(Queue.offer(turn.queue, LiveTurn.neverBegun), Queue.end(turn.queue)),
+              Stream.fromQueue(turn.queue)
+            )
+          }
+          if (process.silent) return begin(turn, prompt)
+          turn.live = process
+          return Effect.forkIn(advance(process, (state) => dialect.prompt(state, prompt)), process.scope, { startImmediately: true }).pipe(
+            Effect.map((fiber) => {
+              prompting = fiber
+              return Stream.fromQueue(turn.queue)
+            })
+          )
+        })
+      })
+
     const runTurn = (prompt: Prompt.Prompt): Stream.Stream<TurnEvent.TurnEvent, TurnError.TurnError> =>
       Stream.unwrap(Effect.gen(function*() {
         yield* Semaphore.takeScoped(lock, 1)
-        if (closed) return yield* Effect.fail(sessionClosed)
+        if (closed) return yield* sessionClosed
         const turn = yield* LiveTurn.make<State>()
         current = turn
         yield* Effect.addFinalizer(() =>
@@ -367,22 +403,7 @@ export const open = <State>(
             }))
           )
         )
-        yield* ready
-        if (turn.interrupted) {
-          turn.over = true
-          return Stream.make(LiveTurn.neverBegun)
-        }
-        const process = live
-        turn.live = process
-        turn.mark = yield* process.child.mark
-        for (const notice of held) yield* Queue.offer(turn.queue, notice)
-        if (notKept > 0) {
-          yield* Queue.offer(turn.queue, Notices.make("late_frame", `${notKept} more records between the turns were not kept`))
-        }
-        held = []
-        notKept = 0
-        prompting = yield* Effect.forkIn(advance(process, (state) => dialect.prompt(state, prompt)), process.scope)
-        return Stream.fromQueue(turn.queue)
+        return yield* begin(turn, prompt)
       }))
 
     const interrupt = Effect.suspend(() => {
@@ -404,7 +425,8 @@ export const open = <State>(
           yield* kill(live)
           yield* fail(turn, closedUnderTurn)
         } else {
-          if (!live.gone) yield* LiveProcess.endByItself(live, dialect.endOfInput)
+          // A program that is asked to end waits for its tasks, which are to end now.
+          if (!live.gone && live.tasks.length === 0) yield* LiveProcess.endByItself(live, dialect.endOfInput)
           yield* discard(live)
         }
         idle.openUnsafe()

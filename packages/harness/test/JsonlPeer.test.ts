@@ -41,6 +41,22 @@ describe("JsonlPeer", () => {
       assert.deepStrictEqual(received, [{ _tag: "Frame", frame: { n: 1 } }])
     }))
 
+  it.effect("lets no answer overtake what was said before it", () =>
+    Effect.gen(function*() {
+      const lines = yield* Queue.unbounded<Line.Line, Cause.Done>()
+      const peer = yield* JsonlPeer.make({ write: () => Effect.void, lines: Stream.fromQueue(lines) }, answers)
+      const order: Array<string> = []
+      const answer = yield* Effect.forkChild(
+        Effect.tap(peer.request("1", { ask: "1" }, "1 minute"), () => Effect.sync(() => order.push("answer"))),
+        { startImmediately: true }
+      )
+      yield* Queue.offerAll(lines, [text("{\"n\":1}"), text("{\"n\":2}{\"re\":\"1\"}")])
+      yield* Queue.end(lines)
+      yield* Stream.runForEach(peer.received, () => Effect.andThen(Effect.yieldNow, Effect.sync(() => order.push("frame"))))
+      yield* Fiber.join(answer)
+      assert.deepStrictEqual(order, ["frame", "frame", "answer"])
+    }))
+
   it.effect("delivers an answer that nobody waits for, also a second and a late one", () =>
     Effect.gen(function*() {
       const { peer, received, say } = yield* make

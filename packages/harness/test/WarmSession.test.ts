@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { TurnEvent } from "@turnpike/contract"
 import { Dialect, WarmSession } from "@turnpike/harness"
-import { Harness, HarnessError, Permission, Prompt } from "@turnpike/kernel"
+import { Harness, HarnessError, Permission, Prompt, TurnError } from "@turnpike/kernel"
 import { Supervisor } from "@turnpike/process"
 import { Effect, Exit, Fiber, Option, Scope, Stream } from "effect"
 import * as Toy from "./support/toyDialect.ts"
@@ -169,6 +169,41 @@ describe("WarmSession", () => {
       events = Option.getOrElse(yield* Effect.option(turn(session, ["say", "b"])), () => [])
     }
     assert.deepStrictEqual(withoutBound(events).slice(-2), [chunk("b"), end("b")])
+  }))
+
+  test("gives every prompt to a living process, however often it dies between turns", Effect.gen(function*() {
+    const session = yield* open()
+    for (let round = 0; round < 15; round++) {
+      yield* turn(session, ["say", "x"])
+      // It exits as soon as its turn has ended, which the next prompt must survive.
+      yield* turn(session, ["frame", { end: "completed" }], ["exit", 0])
+      if (round % 3 === 0) yield* Effect.sleep(round * 5)
+    }
+    yield* turn(session, ["say", "x"])
+  }).pipe(Effect.catch((error) =>
+    // The prompt may reach a process that has not yet exited: then it is told as that process's death, and nothing else.
+    Effect.sync(() => assert.strictEqual(error instanceof TurnError.TurnError ? error.failure.code : error, "HARNESS_FAILED"))
+  )))
+
+  test("ends a turn that is interrupted before its process runs again, without sending its prompt", Effect.gen(function*() {
+    const session = yield* open()
+    yield* turn(session, ["say", "a"])
+    yield* Effect.flip(turn(session, ["exit", 1]))
+    const fiber = yield* Effect.forkChild(turn(session, ["say", "never"]), { startImmediately: true })
+    yield* session.interrupt
+    assert.deepStrictEqual(kinds(yield* Fiber.join(fiber)), ["notice restarted", "harness/end"])
+    assert.deepStrictEqual(withoutBound(yield* turn(session, ["say", "b"])), [chunk("b"), end("b")])
+  }))
+
+  test("loses no interrupt, whenever it comes", Effect.gen(function*() {
+    const session = yield* open()
+    for (let wait = 0; wait < 30; wait++) {
+      const fiber = yield* Effect.forkChild(turn(session, ["wait"]), { startImmediately: true })
+      for (let yields = 0; yields < wait; yields++) yield* Effect.yieldNow
+      yield* session.interrupt
+      const events = yield* Fiber.join(fiber)
+      assert.strictEqual(events.at(-1)?.type === "harness/end" ? (events.at(-1) as TurnEvent.TurnEnd).data.stop_reason : "none", "aborted")
+    }
   }))
 
   test("fails a session that is lost on resume, or goes on without history where that was asked for", Effect.gen(function*() {

@@ -40,6 +40,10 @@ export interface LiveProcess<State> {
   state: State | undefined
   tasks: ReadonlyArray<TurnEvent.BackgroundTask>
   busy: boolean
+  /** Whether its output has ended. What is to be done about it may still be under way. */
+  silent: boolean
+  /** Completes when everything about the end of its output was done. */
+  readonly over: Deferred.Deferred<void>
   /** Whether it can no longer be prompted. */
   gone: boolean
   /** Whether what it left was added to the session's report. */
@@ -166,6 +170,8 @@ export const start = <State>(options: Options<State>): Effect.Effect<LiveProcess
         state: undefined,
         tasks: [],
         busy: false,
+        silent: false,
+        over: yield* Deferred.make<void>(),
         gone: false,
         retired: false,
         exit: undefined,
