@@ -1,8 +1,8 @@
 /**
  * A stream that text is written to, such as standard output.
  *
- * A reader that is slow is waited for; one that went away is a failure of the
- * next write, never an unhandled event.
+ * A reader that is slow is waited for; one that went away, and a disk that is
+ * full, is a failure of the next write, never an unhandled event.
  */
 import { ChannelError } from "@turnpike/kernel"
 import * as Effect from "effect/Effect"
@@ -27,8 +27,12 @@ export const make = (stream: Target, name: string): Outlet => {
   stream.on("error", (error: Error) => {
     broken ??= error
   })
-  const failure = () =>
-    ChannelError.publish(`${name} went away${broken === undefined ? "" : ` (${(broken as NodeJS.ErrnoException).code ?? broken.message})`}`)
+  const failure = () => {
+    const code = (broken as NodeJS.ErrnoException | undefined)?.code
+    return ChannelError.publish(
+      broken === undefined || code === "EPIPE" || code === "ECONNRESET" ? `the reader of ${name} went away` : `${name} cannot be written: ${broken.message}`
+    )
+  }
   const isGone = () => broken !== undefined || stream.destroyed || stream.writableEnded
 
   const settled = (begin: (done: () => void) => boolean) =>

@@ -3,7 +3,8 @@
  * standard error, and, while a turn is silent, one line that shows the time.
  *
  * The line stands only where nothing else stands on it, and is gone before
- * anything is written.
+ * anything is written. An answer that nobody takes is a failure; an aside that
+ * nobody takes is not.
  */
 import type { ChannelError } from "@turnpike/kernel"
 import * as Clock from "effect/Clock"
@@ -32,7 +33,7 @@ export const make = (answers: Outlet, asides: Outlet): Screen => {
   const erase = Effect.suspend(() => {
     if (!isTimeShown) return Effect.void
     isTimeShown = false
-    return asides.write(eraseLine)
+    return Effect.ignore(asides.write(eraseLine))
   })
 
   const write = ({ text, to }: TurnText.Piece) =>
@@ -40,7 +41,8 @@ export const make = (answers: Outlet, asides: Outlet): Screen => {
       const outlet = to === "answer" ? answers : asides
       if (outlet.isTerminal && text !== "") isAtLineStart = text.endsWith("\n")
       // Elsewhere the answer stays what it is, to the byte.
-      return outlet.write(to === "answer" && outlet.isTerminal ? printable(text) : text)
+      const written = outlet.write(to === "answer" && outlet.isTerminal ? printable(text) : text)
+      return to === "answer" ? written : Effect.ignore(written)
     })
 
   return {
@@ -59,7 +61,7 @@ export const make = (answers: Outlet, asides: Outlet): Screen => {
           isTimeShown = true
           yield* asides.write(`${eraseLine}${line}`)
         }).pipe(Semaphore.withPermits(order, 1))
-        yield* Effect.addFinalizer(() => Effect.ignore(Semaphore.withPermits(order, 1)(erase)))
+        yield* Effect.addFinalizer(() => Semaphore.withPermits(order, 1)(erase))
         yield* Effect.sleep(everyMillis).pipe(Effect.andThen(tick), Effect.forever, Effect.ignore, Effect.forkScoped)
       })
   }

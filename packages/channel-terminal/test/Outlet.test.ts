@@ -26,7 +26,17 @@ describe("Outlet", () => {
       const first = yield* Fiber.join(write)
       const second = yield* Effect.flip(outlet.write("x"))
       const third = yield* Effect.flip(outlet.flush)
-      assert.deepStrictEqual([first.message, second.message, third.message], Array.from({ length: 3 }, () => "channel publish error: the pipe went away (EPIPE)"))
+      assert.deepStrictEqual([first.message, second.message, third.message], Array.from({ length: 3 }, () => "channel publish error: the reader of the pipe went away"))
+    }))
+
+  it.live("says what else keeps it from writing", () =>
+    Effect.gen(function*() {
+      const stream = new PassThrough()
+      const outlet = Outlet.make(stream, "the file")
+      stream.destroy(Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" }))
+      yield* Effect.yieldNow
+      const error = yield* Effect.flip(outlet.write("x"))
+      assert.strictEqual(error.message, "channel publish error: the file cannot be written: ENOSPC: no space left on device, write")
     }))
 
   it.live("leaves no listener behind when waiting is interrupted", () =>

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Screen } from "@turnpike/channel-terminal"
+import { ChannelError } from "@turnpike/kernel"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as Collected from "./support/Collected.ts"
@@ -47,6 +48,15 @@ describe("Screen", () => {
         yield* TestClock.adjust("3 seconds")
       }))
       assert.strictEqual(err.text(), "")
+    }))
+
+  it.effect("fails where nobody takes the answer, and goes on where nobody takes an aside", () =>
+    Effect.gen(function*() {
+      const gone = { ...Collected.make(false).outlet, write: () => Effect.fail(ChannelError.publish("gone")) }
+      const out = Collected.make(false)
+      yield* Screen.make(out.outlet, gone).show([aside("line\n"), answer("text\n")])
+      assert.strictEqual(out.text(), "text\n")
+      assert.strictEqual((yield* Effect.flip(Screen.make(gone, gone).show([answer("text\n")]))).message, "channel publish error: gone")
     }))
 
   it.effect("keeps the answer's bytes where nobody watches, and takes its controls away where somebody does", () =>

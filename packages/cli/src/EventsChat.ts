@@ -122,7 +122,7 @@ export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scop
         if (line._tag === "End") return hasFailed ? 3 : 0
         yield* answer(line)
         if (isLost) {
-          Composition.tell(refuse("OUTPUT_CLOSED", "standard output went away before everything was told"))
+          Composition.tell(refuse("OUTPUT_CLOSED", "the reader of standard output went away before everything was told"))
           return 3
         }
       }

@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Composition from "./Composition.ts"
-import { exitCode, fromFailure, type Refusal } from "./Refusal.ts"
+import { exitCode, fromFailure, refuse, type Refusal } from "./Refusal.ts"
 
 const bug = (cause: string): Refusal => fromFailure(Failure.make("INTERNAL", `a bug ended the program: ${cause.slice(0, 8192)}`))
 
@@ -20,6 +20,13 @@ const bug = (cause: string): Refusal => fromFailure(Failure.make("INTERNAL", `a 
  * it opened.
  */
 export const run = async (command: Effect.Effect<number, Refusal, Scope.Scope>): Promise<number> => {
+  try {
+    process.cwd()
+  } catch {
+    const refusal = refuse("FILE_UNREADABLE", "the current directory does not exist any more", { remedy: "Change to a directory that exists." })
+    Composition.tell(refusal)
+    return exitCode(refusal.failure)
+  }
   const abort = new AbortController()
   let broken = false
   const onThrown = (thrown: unknown) => {

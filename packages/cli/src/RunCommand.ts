@@ -74,9 +74,12 @@ const text = (out: Outlet.Outlet, err: Outlet.Outlet, requests: ShownRequests.Sh
     beside: screen.watch(turn.activity),
     note: (sentence) => Effect.ignore(screen.show(turn.note(sentence))),
     finish: (result) =>
-      screen.show(turn.end(TurnText.endingOf(result))).pipe(Effect.andThen(out.flush), Effect.andThen(err.flush))
+      screen.show(turn.end(TurnText.endingOf(result))).pipe(Effect.andThen(out.flush), Effect.andThen(Effect.ignore(err.flush)))
   }
 }
+
+/** What is wrong with standard output, without the name of the port that says so. */
+const detail = ({ message, reason }: ChannelError.ChannelError): string => reason._tag === "Publish" ? reason.detail : message
 
 const isAtTerminal = (chosen: Format): boolean =>
   chosen === "text" && process.stdin.isTTY === true && process.stderr.isTTY === true
@@ -154,7 +157,7 @@ const command = (given: Given, positional: string | undefined): Effect.Effect<nu
       return 1
     }
     if (shown._tag === "Some") {
-      Composition.tell(refuse("OUTPUT_CLOSED", `standard output went away before everything was told; the run ended as ${TurnText.word(result.verdict)}`), redact)
+      Composition.tell(refuse("OUTPUT_CLOSED", `${detail(shown.value)} before everything was told; the run ended as ${TurnText.word(result.verdict)}`), redact)
       return exitCode === 0 ? 1 : exitCode
     }
     return exitCode

@@ -18,8 +18,7 @@ const isTooOld = (version: string): boolean => {
 /** Writes all of it, also where a pipe takes it in parts. */
 const print = (text: string): Promise<void> =>
   new Promise((resolve, reject) => {
-    process.stdout.once("error", reject)
-    process.stdout.write(text, () => resolve())
+    process.stdout.write(text, (error) => error ? reject(error) : resolve())
   })
 
 const main = async (args: ReadonlyArray<string>): Promise<number> => {
@@ -90,13 +89,20 @@ process.stdout.on("error", () => {
   // Whoever writes to it learns it there.
 })
 
-main(process.argv.slice(2)).then(leave, (thrown: unknown) => {
-  const pipeClosed = thrown instanceof Error && (thrown as NodeJS.ErrnoException).code === "EPIPE"
-  if (!pipeClosed) {
-    process.stderr.write(
-      `turnpike: a bug ended the program: ${thrown instanceof Error ? thrown.stack ?? thrown.message : String(thrown)}\n` +
+/** A text that nobody takes is no bug; anything else that comes here is one. */
+const tell = (thrown: unknown): void => {
+  const code = (thrown as NodeJS.ErrnoException | undefined)?.code
+  if (code === "EPIPE") return
+  const isWrite = thrown instanceof Error && "syscall" in thrown && thrown.syscall === "write"
+  process.stderr.write(
+    isWrite
+      ? `turnpike: standard output cannot be written: ${thrown.message}\n  code: OUTPUT_CLOSED\n  what to do: Write to something that takes it.\n`
+      : `turnpike: a bug ended the program: ${thrown instanceof Error ? thrown.stack ?? thrown.message : String(thrown)}\n` +
         "  code: INTERNAL\n  what to do: This is a bug in Turnpike. Please report it with the message.\n"
-    )
-  }
+  )
+}
+
+main(process.argv.slice(2)).then(leave, (thrown: unknown) => {
+  tell(thrown)
   leave(1)
 })

@@ -269,9 +269,31 @@ describe("turnpike run, stopped", () => {
     const { code, stderr } = await running.ended
     assert.deepStrictEqual([code, stderr], [
       3,
-      "turnpike: standard output went away before everything was told; the run ended as stopped (channel_lost, hard)\n" +
+      "turnpike: the reader of standard output went away before everything was told; the run ended as stopped (channel_lost, hard)\n" +
       "  code: OUTPUT_CLOSED\n  what to do: The reader of standard output went away. Keep it open until the result event.\n"
     ])
+  }, 30_000)
+
+  it.skipIf(!fs.existsSync("/dev/full"))("says that standard output cannot be written, and runs on where only standard error cannot", async () => {
+    const full = (redirect: string, ...args: ReadonlyArray<string>) => Turnpike.run([...echo, ...args, "hi"], { ...options, redirect })
+    const disk = await full(">/dev/full")
+    assert.deepStrictEqual([disk.code, disk.stdout], [3, ""])
+    assert.match(disk.stderr, /^turnpike: standard output cannot be written: ENOSPC: .*; the run ended as stopped \(channel_lost, hard\)\n {2}code: OUTPUT_CLOSED\n/)
+    const summary = await full(">/dev/full", "--format", "summary")
+    assert.strictEqual(summary.code, 1)
+    const quiet = await full("2>/dev/full", "--format", "text")
+    assert.deepStrictEqual(quiet, { code: 0, signal: null, stdout: "[\"hi\"]\n", stderr: "" })
+  }, 30_000)
+
+  it("closes what it opened when something breaks that nobody expected", async () => {
+    const bomb = inHome("bomb.mjs")
+    fs.writeFileSync(bomb, "if (process.argv[1]?.endsWith('bin.js')) process.on('SIGUSR2', () => { setTimeout(() => { throw new Error('boom') }) })\n")
+    const running = Turnpike.start(hang, { ...options, env: { NODE_OPTIONS: `--import ${bomb}` } })
+    await running.until("\"text_delta\"")
+    running.child.kill("SIGUSR2")
+    const { code, stderr, stdout } = await running.ended
+    assert.deepStrictEqual([code, Events.resultOf(stdout).verdict], [1, { type: "aborted", cause: "disposed", mode: "hard" }])
+    assert.match(stderr, /^turnpike: a bug ended the program: Error: boom\n[^]*\n {2}code: INTERNAL\n {2}what to do: /)
   }, 30_000)
 
   it("holds the agent back when the reader is slow, and loses nothing", async () => {
@@ -330,6 +352,13 @@ describe.concurrent("turnpike run, refused", () => {
       code: "NOT_AVAILABLE",
       message: `${field} is not available in this version of Turnpike`
     })
+  }, 30_000)
+
+  it("a directory that does not exist any more", async () => {
+    const gone = inHome("gone")
+    fs.mkdirSync(gone)
+    const ended = await Turnpike.run([...echo, "hi"], { ...options, cwd: gone, before: `rmdir '${gone}'` })
+    assert.deepStrictEqual(refused(ended), { exit: 1, code: "FILE_UNREADABLE", message: "the current directory does not exist any more" })
   }, 30_000)
 
   it("a session of another directory", async () => {

@@ -19,6 +19,14 @@ describe.concurrent("turnpike", () => {
     }
   }, 30_000)
 
+  it.skipIf(!fs.existsSync("/dev/full"))("says when nobody takes what it prints", async () => {
+    for (const args of [["--version"], ["--help"], ["schema"]]) {
+      const { code, stderr } = await Turnpike.run(args, { ...options, redirect: ">/dev/full" })
+      assert.strictEqual(code, 1)
+      assert.match(stderr, /standard output cannot be written: ENOSPC/)
+    }
+  }, 30_000)
+
   it("prints help on standard output", async () => {
     for (const args of [["--help"], ["help"], ...commands.map(({ name }) => [name, "--help"])]) {
       const { code, stderr, stdout } = await Turnpike.run(args, options)

@@ -100,9 +100,27 @@ export const start = (args: ReadonlyArray<string>, options: Options): Running =>
     stdio: ["pipe", "pipe", "pipe"]
   }))
 
+export interface ShellOptions {
+  readonly input?: string | Uint8Array
+  /** What a shell does before it runs the command. */
+  readonly before?: string
+  /** Where a shell sends the command's outputs. */
+  readonly redirect?: string
+}
+
+const shellLine = (args: ReadonlyArray<string>): string =>
+  [process.execPath, bin, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ")
+
 /** Runs the command to its end. Standard input is empty unless given. */
-export const run = (args: ReadonlyArray<string>, options: Options & { readonly input?: string | Uint8Array }): Promise<Ended> => {
-  const running = start(args, options)
+export const run = (args: ReadonlyArray<string>, options: Options & ShellOptions): Promise<Ended> => {
+  const { before, redirect } = options
+  const running = before === undefined && redirect === undefined
+    ? start(args, options)
+    : follow(spawn("sh", ["-c", `${before ?? ":"}; exec ${shellLine(args)} ${redirect ?? ""}`], {
+      cwd: options.cwd ?? options.home,
+      env: environment(options),
+      stdio: ["pipe", "pipe", "pipe"]
+    }))
   running.child.stdin.end(options.input ?? "")
   return running.ended
 }
@@ -111,11 +129,9 @@ export const run = (args: ReadonlyArray<string>, options: Options & { readonly i
 export const hasTerminal = fs.existsSync("/usr/bin/script")
 
 /** As {@link start}, on a terminal of its own: what is written to either output comes on standard output. */
-export const startOnTerminal = (args: ReadonlyArray<string>, options: Options): Running => {
-  const line = [process.execPath, bin, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ")
-  return follow(spawn("script", ["-qec", `stty cols 100; exec ${line}`, "/dev/null"], {
+export const startOnTerminal = (args: ReadonlyArray<string>, options: Options): Running =>
+  follow(spawn("script", ["-qec", `stty cols 100; exec ${shellLine(args)}`, "/dev/null"], {
     cwd: options.cwd ?? options.home,
     env: { ...environment(options), TERM: "xterm", NO_COLOR: "1", SHELL: "/bin/sh" },
     stdio: ["pipe", "pipe", "pipe"]
   }))
-}
