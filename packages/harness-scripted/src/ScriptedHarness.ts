@@ -105,6 +105,15 @@ const programOf = (options: Options, session: Harness.DiagnosisOptions & { reado
     ? Effect.succeed(options.agent ?? Program.command())
     : Effect.map(search(session), ({ file }): readonly [string, ...ReadonlyArray<string>] => [file])
 
+const ofRefusal = (
+  refused: Extract<ScriptedWire.Frame, { readonly type: "refused" }>,
+  launch: Dialect.Launch,
+  session: Harness.SessionOptions
+): HarnessError.HarnessError =>
+  refused.why === "unknown"
+    ? HarnessError.sessionLost(name, launch._tag === "Resume" ? launch.harnessSessionId : "that was to begin")
+    : failed(Failure.make("SESSION_IN_USE", `the agent refused the session: ${session.redact(refused.message)}`))
+
 const dialect = (
   options: Options,
   session: Harness.SessionOptions,
@@ -152,11 +161,7 @@ const dialect = (
         }
         const opened = decoded.success
         if (opened.type === "refused") {
-          return yield* Effect.fail(
-            opened.why === "unknown"
-              ? HarnessError.sessionLost(name, launch._tag === "Resume" ? launch.harnessSessionId : "that was to begin")
-              : failed(Failure.make("SESSION_IN_USE", `the agent refused the session: ${session.redact(opened.message)}`))
-          )
+          return yield* Effect.fail(ofRefusal(opened, launch, session))
         }
         if (opened.type !== "opened" || opened.protocol !== ScriptedWire.protocol) {
           return yield* Effect.fail(failed(Failure.make(
@@ -166,7 +171,14 @@ const dialect = (
         }
         return Translation.begin(opened, launch._tag === "Resume" ? launch.harnessSessionId : undefined)
       }),
-    refused: () => undefined,
+    // A refusal does not wait for the opening, so it may be there before anyone waits for an answer.
+    refused: ({ launch, received }) => {
+      for (const item of received) {
+        const said = item._tag === "Frame" ? ScriptedWire.decode(item.frame) : undefined
+        if (said !== undefined && Result.isSuccess(said) && said.success.type === "refused") return ofRefusal(said.success, launch, session)
+      }
+      return undefined
+    },
     prompt: (state, prompt) => Translation.prompt(facts)(state, prompt.text),
     frame: Translation.frame(facts),
     interrupt: (state) => ({ state, outputs: [{ _tag: "Send", frame: { type: "interrupt" } }] }),

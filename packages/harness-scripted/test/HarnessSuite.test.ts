@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as fs from "node:fs"
+import * as os from "node:os"
 import * as path from "node:path"
 
 const tools: Situation.ToolNames = { execute: "execute", all: ["read", "search", "execute", "a_tool_of_its_own"] }
@@ -92,7 +93,7 @@ const suiteOf = (mutant: (harness: Harness.Harness) => Harness.Harness): Readonl
       Effect.sync(() => {
         const file = path.join(directory, `${situation}.json`)
         fs.writeFileSync(file, JSON.stringify(Situation.scenario(situation, tools)))
-        return { env: { TURNPIKE_SCENARIO: file } }
+        return { env: { TURNPIKE_SCENARIO: file, NODE_COMPILE_CACHE: path.join(os.tmpdir(), "turnpike-player-cache") } }
       }),
     tools
   })

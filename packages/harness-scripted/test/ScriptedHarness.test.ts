@@ -124,6 +124,18 @@ describe("ScriptedHarness", () => {
     }
   }))
 
+  test("understands a refusal that comes before it has asked", Effect.gen(function*() {
+    const { directory } = yield* place
+    for (const [why, reason, code] of [["unknown", "SessionLost", "SESSION_LOST"], ["in_use", "NotStarted", "SESSION_IN_USE"]] as const) {
+      // The agent is gone before it could have read a word.
+      const agent = path.join(directory, why)
+      fs.writeFileSync(agent, `#!/bin/sh\nexec <&-\necho '{"type":"refused","why":"${why}","message":"no"}'\nexit 1\n`, { mode: 0o755 })
+      const harness = yield* ScriptedHarness.make({ agent: [agent], scenario: echo })
+      const error = yield* Effect.flip(harness.open(optionsIn(directory, { resume: { harnessSessionId: "x", onLost: "fail" } })))
+      assert.deepStrictEqual([error.reason._tag, error.failure.code], [reason, code])
+    }
+  }))
+
   test("keeps sessions of a private directory apart", Effect.gen(function*() {
     const { directory } = yield* place
     const harness = yield* ScriptedHarness.make({ scenario: echo })
