@@ -96,7 +96,8 @@ export const make = (pipe: Pipe, answers: (frame: Frame.Frame) => string | undef
         Effect.gen(function*() {
           const deferred = yield* Deferred.make<Frame.Frame, PeerClosed>()
           waiting.set(id, deferred)
-          yield* send(frame)
+          // A program may have answered and gone before it was asked: then the answer counts, not that nobody listened.
+          yield* Effect.catch(send(frame), (closed) => Deferred.isDoneUnsafe(deferred) ? Effect.void : Effect.fail(closed))
           return yield* Deferred.await(deferred).pipe(
             Effect.raceFirst(Deferred.await(ended)),
             Effect.timeoutOrElse({

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Frame, JsonlPeer } from "@turnpike/harness"
 import { type Line, ProcessError } from "@turnpike/process"
-import { Cause, Effect, Fiber, Queue, Stream } from "effect"
+import { Cause, Deferred, Effect, Fiber, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 
 const text = (value: string): Line.Line => ({ _tag: "Text", text: value, byteLength: value.length, terminated: true })
@@ -55,6 +55,23 @@ describe("JsonlPeer", () => {
       yield* Stream.runForEach(peer.received, () => Effect.andThen(Effect.yieldNow, Effect.sync(() => order.push("frame"))))
       yield* Fiber.join(answer)
       assert.deepStrictEqual(order, ["frame", "frame", "answer"])
+    }))
+
+  it.effect("takes the answer of a program that had gone before it was asked", () =>
+    Effect.gen(function*() {
+      const lines = yield* Queue.unbounded<Line.Line, Cause.Done>()
+      const arrived = yield* Deferred.make<void>()
+      const peer = yield* JsonlPeer.make({
+        // The write fails, but only once the answer is there.
+        write: () => Effect.andThen(Deferred.await(arrived), Effect.fail(ProcessError.fromReason(new ProcessError.InputClosed({ program: "p", pid: 1, why: "it has ended" })))),
+        lines: Stream.fromQueue(lines)
+      }, answers)
+      const answer = yield* Effect.forkChild(peer.request("1", { ask: "1" }, "1 minute"), { startImmediately: true })
+      yield* Effect.forkChild(Stream.runDrain(peer.received), { startImmediately: true })
+      yield* Queue.offer(lines, text("{\"re\":\"1\"}"))
+      yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+      yield* Deferred.succeed(arrived, undefined)
+      assert.deepStrictEqual(yield* Fiber.join(answer), { re: "1" })
     }))
 
   it.effect("delivers an answer that nobody waits for, also a second and a late one", () =>
