@@ -115,6 +115,8 @@ export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scop
 
     const conversation = Effect.gen(function*() {
       while (true) {
+        // Asked first: an input that has ended must not hide that somebody ended the conversation.
+        if (yield* Deferred.isDone(left)) return yield* Deferred.await(left)
         const line: LineInput.Line | number = yield* Effect.raceFirst(input.next, Deferred.await(left)).pipe(
           Effect.mapError((error) => refuse("CHANNEL_LOST", error.message))
         )

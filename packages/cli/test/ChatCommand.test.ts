@@ -23,6 +23,17 @@ fs.writeFileSync(moody, JSON.stringify({
   ]
 }))
 
+/** As the scenario of that name, but what it starts runs before it says anything. */
+const stuck = path.join(home, "stuck.json")
+fs.writeFileSync(stuck, JSON.stringify({
+  description: "Ignores every request to end.",
+  start: [{ type: "ignore_interrupts" }, { type: "ignore_eof" }, { type: "ignore_signals", signals: ["SIGINT", "SIGTERM"] }],
+  turns: [{
+    repeats: true,
+    do: [{ type: "spawn", argv: ["sleep", "300"], as: "session", ignores: ["INT", "TERM"] }, { type: "text", text: "Let me think" }, { type: "hang" }]
+  }]
+}))
+
 describe("turnpike chat between programs", () => {
   it("answers every line with one run, in order, on one warm session", async () => {
     const { code, stderr, stdout } = await Turnpike.run(chat("echo", "--format", "events", "--session", "pipe"), { ...options, input: prompt("one") + prompt("two").trimEnd() })
@@ -82,13 +93,32 @@ describe("turnpike chat between programs", () => {
   }, 30_000)
 
   it("cuts the running turn off at a termination, tells it, and ends", async () => {
-    const running = Turnpike.start(chat("stuck"), options)
+    const running = Turnpike.start(chat(stuck), options)
     running.child.stdin.write(prompt("one"))
     await running.until("\"text_delta\"")
     running.child.kill("SIGTERM")
     const { code, stderr, stdout } = await running.ended
     assert.deepStrictEqual([code, Events.resultOf(stdout).verdict], [143, { type: "aborted", cause: "parent", mode: "hard" }])
     assert.match(stderr, /^turnpike: killed: \d+ sleep 300\n$/)
+  }, 30_000)
+
+  it("cuts the running turn off at the second interrupt, and goes on", async () => {
+    const running = Turnpike.start(chat(stuck), options)
+    running.child.stdin.write(prompt("one"))
+    await running.until("\"text_delta\"")
+    running.child.kill("SIGINT")
+    // The first is graceful, and this agent ignores it; nothing says so on a pipe, so the second waits for the first to be taken.
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    running.child.kill("SIGINT")
+    await running.until("\"result\":{\"result\"")
+    running.child.stdin.end(prompt("two"))
+    await running.until("\"text_delta\"", 2)
+    running.child.kill("SIGTERM")
+    const { code, stdout } = await running.ended
+    assert.deepStrictEqual([code, Events.runs(stdout).map(Events.resultOf).map(({ verdict }) => verdict)], [143, [
+      { type: "aborted", cause: "user", mode: "hard" },
+      { type: "aborted", cause: "parent", mode: "hard" }
+    ]])
   }, 30_000)
 
   it("ends each turn at its time limit", async () => {
@@ -149,7 +179,7 @@ describe.skipIf(!Turnpike.hasTerminal)("turnpike chat on a terminal", () => {
   }, 30_000)
 
   it("ends the running turn at Ctrl-C, cuts it off at the second, and is ready for the next prompt", async () => {
-    const running = Turnpike.startOnTerminal(chat("stuck"), options)
+    const running = Turnpike.startOnTerminal(chat(stuck), options)
     await running.until(ready)
     running.child.stdin.write("hi\r")
     await running.until("Let me think")

@@ -61,6 +61,38 @@ describe.concurrent("turnpike run, in events", () => {
     }
   }, 60_000)
 
+  it("hands every option to the harness", async () => {
+    const telling = scenario("telling", [
+      { type: "text", text: "{{model}}|{{system}}|{{tools}}|{{cwd}}|{{env:GIVEN}}|{{env:INHERITED}}|{{env:CLAUDECODE}}", pieces: 1 },
+      end
+    ])
+    const system = inHome("system.md")
+    fs.writeFileSync(system, "Be brief.")
+    const { stdout } = await Turnpike.run(
+      [
+        "run", "--harness", "scripted", "--scenario", "./telling.json", "--model", "m-9", "--system-file", system, "--allow-tool", "edit",
+        "--allow-tool", "read", "--cwd", "project", "--env", "GIVEN=g", "hi"
+      ],
+      { ...options, env: { INHERITED: "i", CLAUDECODE: "1", GIVEN: "not this" } }
+    )
+    assert.strictEqual(path.basename(telling), "telling.json")
+    assert.strictEqual(Events.resultOf(stdout).result.summary, `m-9|Be brief.|["edit","read"]|${fs.realpathSync(inHome("project"))}|g|i|`)
+    // The scripted agent is told of a limit; where there is none it is told nothing.
+    for (const [flags, tools] of [[["--dangerous-all-tools"], "[]"], [[], "[\"read\",\"search\"]"]] as const) {
+      const ended = await Turnpike.run(["run", "--harness", "scripted", "--scenario", telling, ...flags, "hi"], options)
+      assert.strictEqual(Events.resultOf(ended.stdout).result.summary.split("|")[2], tools)
+    }
+  }, 30_000)
+
+  it("keeps an isolated session's settings in the session's own directory", async () => {
+    const { code } = await Turnpike.run([...echo, "--isolated", "--session", "isolated", "hi"], options)
+    const settings = inHome("data", "sessions", "isolated", "settings")
+    assert.deepStrictEqual([code, fs.statSync(settings).mode & 0o777], [0, 0o700])
+    assert.notDeepEqual(fs.readdirSync(settings), [])
+    const again = await Turnpike.run([...echo, "--isolated", "--session", "isolated", "--resume", "fail", "more"], options)
+    assert.deepStrictEqual(JSON.parse(Events.resultOf(again.stdout).result.summary), ["hi", "more"])
+  }, 30_000)
+
   it("delivers the result to a file instead", async () => {
     const file = inHome("result.json")
     const { code, stderr, stdout } = await Turnpike.run([...echo, "--result-file", file, "hi"], options)
@@ -184,7 +216,12 @@ describe("turnpike run, stopped", () => {
   }, 30_000)
 
   it("cuts the turn off at the second interrupt, and lists what it had to kill", async () => {
-    const running = Turnpike.start(["run", "--harness", "scripted", "--scenario", "stuck", "hi"], options)
+    const stuck = scenario("stuck", [
+      { type: "spawn", argv: ["sleep", "300"], as: "session", ignores: ["INT", "TERM"] },
+      { type: "text", text: "Let me think" },
+      { type: "hang" }
+    ], [{ type: "ignore_interrupts" }, { type: "ignore_signals", signals: ["SIGINT", "SIGTERM"] }])
+    const running = Turnpike.start(["run", "--harness", "scripted", "--scenario", stuck, "hi"], options)
     await running.until("\"text_delta\"")
     running.child.kill("SIGINT")
     await running.until("asking the agent")
@@ -320,6 +357,7 @@ describe.concurrent("turnpike run, refused", () => {
     [["--harness", "scripted", "--permission", "ask", "hi"], 1, "UNSUPPORTED", "permission: ask needs a person at a terminal, and --format text"],
     [["--harness", "scripted", "--program", "/nonexistent/agent", "hi"], 1, "HARNESS_NOT_FOUND", /\/nonexistent\/agent/],
     [["--harness", "scripted", "--program", "/bin/true", "hi"], 1, "HARNESS_NOT_A_HARNESS", /\/bin\/true/],
+    [["--harness", "claude", "--scenario", "echo", "hi"], 1, "UNSUPPORTED", "--scenario is for the scripted harness; claude plays none"],
     [["--harness", "scripted", "--scenario", "nope", "hi"], 2, "INVALID_SPEC", /there is no scenario nope/],
     [["--harness", "scripted", "--cwd", "/nonexistent", "hi"], 1, "FILE_UNREADABLE", "the working directory \"/nonexistent\" cannot be used: there is no such file"],
     [["--harness", "scripted", "--data-dir", "/dev/null", "hi"], 1, "DATA_DIR_UNUSABLE", "the data directory /dev/null (--data-dir) cannot be used: it is not a directory"],

@@ -51,10 +51,13 @@ const environment = ({ env, home }: Options): Record<string, string> => ({
 
 const patienceMs = 20_000
 
+/** Every start looks for what dead owners left behind, and tests that kill owners run beside this one. */
+const withoutReaped = (text: string): string => text.replaceAll(/^(\r\u001b\[2K)?turnpike: (killed \d+|\d+) left over from a run whose owner died.*\n/gm, "")
+
 const follow = (child: Running["child"]): Running => {
   const out: Array<Buffer> = []
   const err: Array<Buffer> = []
-  const text = (chunks: ReadonlyArray<Buffer>) => Buffer.concat(chunks).toString("utf8").replaceAll("\r\n", "\n")
+  const text = (chunks: ReadonlyArray<Buffer>) => withoutReaped(Buffer.concat(chunks).toString("utf8").replaceAll("\r\n", "\n"))
   const waiting = new Set<() => void>()
   const collect = (chunks: Array<Buffer>) => (chunk: Buffer) => {
     chunks.push(chunk)
