@@ -10,9 +10,9 @@
 import { Failure, TurnEvent } from "@turnpike/contract"
 import { Dialect, type Frame, Notices } from "@turnpike/harness"
 import { type Prompt, type Redaction } from "@turnpike/kernel"
-import type * as Schema from "effect/Schema"
 import * as ClaudeFailure from "./ClaudeFailure.ts"
 import * as ClaudeTools from "./ClaudeTools.ts"
+import * as ClaudeTurn from "./ClaudeTurn.ts"
 import * as ClaudeUsage from "./ClaudeUsage.ts"
 import * as ClaudeWire from "./ClaudeWire.ts"
 
@@ -31,39 +31,6 @@ export interface Asked {
   readonly testedVersion: string
 }
 
-interface Call {
-  readonly name: string
-  /** Whether the allow-list holds it, or Claude Code asked before it ran. */
-  readonly cleared: boolean
-}
-
-interface Turn {
-  readonly uuid: string
-  /** Whether Claude Code tells what becomes of the prompt. */
-  readonly announced: boolean
-  readonly begun: boolean
-  readonly interrupted: boolean
-  readonly step: number
-  readonly stepOpen: boolean
-  /** The model's message that is being told. */
-  readonly messageId: string | undefined
-  /** Whether pieces of that message's text were told as they came. */
-  readonly textStreamed: boolean
-  readonly reasoningStreamed: boolean
-  /** Whether the message's text was told whole. */
-  readonly messageTold: boolean
-  /** What the model has answered since the last tool. */
-  readonly answer: string
-  readonly worked: boolean
-  readonly calls: ReadonlyMap<string, Call>
-  /** The last message of Claude Code's own that tells of an error. */
-  readonly trouble: { readonly error: string | undefined; readonly apiError: string | undefined; readonly status: number | undefined } | undefined
-  readonly refused: boolean
-  /** Whether the last request that failed got no HTTP answer. */
-  readonly unanswered: boolean
-  readonly seen: ClaudeUsage.Seen
-}
-
 export interface State {
   readonly asked: Asked
   readonly sessionId: string | undefined
@@ -73,7 +40,7 @@ export interface State {
   readonly tasks: ReadonlyArray<TurnEvent.BackgroundTask>
   /** Whether Claude Code runs a turn that nobody here prompted, or owes one. */
   readonly ownTurn: boolean
-  readonly turn: Turn | undefined
+  readonly turn: ClaudeTurn.Turn | undefined
 }
 
 export const initial = (asked: Asked): State => ({
@@ -90,29 +57,8 @@ type Step = Dialect.Step<State>
 type Outputs = ReadonlyArray<Dialect.Output>
 
 const step = (state: State, ...outputs: Outputs): Step => ({ state, outputs })
-const event = (value: Dialect.Event): Dialect.Output => ({ _tag: "Event", event: value })
-const notice = (kind: TurnEvent.NoticeKind, message: string): Dialect.Output => event(Notices.make(kind, message))
-const withTurn = (state: State, turn: Turn, change: Partial<Turn>): State => ({ ...state, turn: { ...turn, ...change } })
-const isOther = (parent: string | null | undefined): boolean => parent !== null && parent !== undefined
-
-/** The most characters of a tool's output that an event carries: 32768. */
-export const maxToolOutput = 32_768
-
-const bounded = (text: string): string =>
-  text.length <= maxToolOutput ? text : `${text.slice(0, maxToolOutput)}… (${text.length - maxToolOutput} more characters)`
-
-const contentText = (content: Schema.Json | undefined): string | undefined =>
-  content === undefined
-    ? undefined
-    : typeof content === "string"
-    ? content
-    : Array.isArray(content)
-    ? content.map((block) =>
-      typeof block === "object" && block !== null && !Array.isArray(block) && typeof (block as { text?: unknown }).text === "string"
-        ? (block as { text: string }).text
-        : `(${JSON.stringify(block).slice(0, 80)})`
-    ).join("\n")
-    : JSON.stringify(content)
+const { event, notice } = ClaudeTurn
+const withTurn = (state: State, turn: ClaudeTurn.Turn, change: Partial<ClaudeTurn.Turn>): State => ({ ...state, turn: { ...turn, ...change } })
 
 /** Begins a turn. */
 export const prompt = (state: State, { text }: Prompt.Prompt): Step => {
@@ -130,27 +76,8 @@ export const prompt = (state: State, { text }: Prompt.Prompt): Step => {
       }
     )
   }
-  const uuid = state.asked.uuid()
-  const turn: Turn = {
-    uuid,
-    announced: false,
-    begun: false,
-    interrupted: false,
-    step: 0,
-    stepOpen: false,
-    messageId: undefined,
-    textStreamed: false,
-    reasoningStreamed: false,
-    messageTold: false,
-    answer: "",
-    worked: false,
-    calls: new Map(),
-    trouble: undefined,
-    refused: false,
-    unanswered: false,
-    seen: ClaudeUsage.nothingSeen
-  }
-  return step({ ...state, turn }, { _tag: "Send", frame: ClaudeWire.prompt(uuid, text) })
+  const turn = ClaudeTurn.begin(state.asked.uuid())
+  return step({ ...state, turn }, { _tag: "Send", frame: ClaudeWire.prompt(turn.uuid, text) })
 }
 
 /** Asks for the end of the running turn; Claude Code answers with a result within moments, also before the turn has begun. */
@@ -199,22 +126,30 @@ export const frame = (state: State, frame: Frame.Frame): Step => {
     case "system/permission_denied":
       return state.turn === undefined ? step(state, { _tag: "Late", frame }) : step(state)
     case "stream_event":
-      return state.turn === undefined ? late(state, frame) : streamed(state, state.turn, message.record)
+      return state.turn === undefined ? late(state, frame) : take(state, ClaudeTurn.streamed(state.turn, message.record))
     case "assistant":
-      return state.turn === undefined ? late(state, frame) : assistant(state, state.turn, message.record)
+      return state.turn === undefined ? late(state, frame) : take(state, ClaudeTurn.assistant(state.asked, state.turn, message.record))
     case "user":
-      return state.turn === undefined ? late(state, frame) : user(state, state.turn, message.record)
+      return state.turn === undefined ? late(state, frame) : told(state, ClaudeTurn.user(state.turn, message.record))
     case "result":
       return result(state, message.record, frame)
   }
 }
 
+const take = (state: State, { outputs, turn }: ClaudeTurn.Taken): Step => step({ ...state, turn }, ...outputs)
+
+const told = (state: State, user: ReturnType<typeof ClaudeTurn.user>): Step =>
+  user.broken === undefined ? take(state, user) : {
+    state: { ...state, turn: undefined },
+    outputs: [...user.outputs, {
+      _tag: "Kill",
+      failure: Failure.make("POLICY_VIOLATION", `Claude Code ran ${user.broken}, which the allow-list does not hold, without asking`)
+    }]
+  }
+
 /** Of a turn that nobody prompted only the whole messages are kept, not their pieces. */
 const late = (state: State, frame: Frame.Frame): Step =>
   frame["type"] === "stream_event" ? step(state) : step(state, { _tag: "Late", frame })
-
-const origin = (turn: Turn, parent: string | null | undefined): { readonly origin?: "background" | "subagent" } =>
-  isOther(parent) ? { origin: "subagent" } : turn.begun ? {} : { origin: "background" }
 
 const lifecycle = (state: State, record: typeof ClaudeWire.CommandLifecycle.Type): Step => {
   const { turn } = state
@@ -341,169 +276,6 @@ const retry = (state: State, record: typeof ClaudeWire.ApiRetry.Type): Dialect.E
     }, state.asked.redact)
   })
 
-const closeStep = (turn: Turn): Outputs => turn.stepOpen ? [event(TurnEvent.make("step/end", { step: turn.step }))] : []
-
-/** Begins a step with each new message of the model. */
-const openMessage = (turn: Turn, messageId: string): { readonly turn: Turn; readonly outputs: Outputs } =>
-  turn.messageId === messageId ? { turn, outputs: [] } : {
-    turn: {
-      ...turn,
-      messageId,
-      step: turn.step + 1,
-      stepOpen: true,
-      textStreamed: false,
-      reasoningStreamed: false,
-      messageTold: false
-    },
-    outputs: [
-      ...(turn.textStreamed && !turn.messageTold
-        ? [notice("harness_note", "the answer broke off and Claude Code asked for it again; what was told of it does not count")]
-        : []),
-      ...closeStep(turn),
-      event(TurnEvent.make("step/start", { step: turn.step + 1 }))
-    ]
-  }
-
-const streamed = (state: State, turn: Turn, record: typeof ClaudeWire.StreamEvent.Type): Step => {
-  const { event: inner, parent_tool_use_id } = record
-  const others = origin(turn, parent_tool_use_id)
-  if (inner.type === "message_start" && inner.message !== undefined && others.origin === undefined) {
-    const opened = openMessage(turn, inner.message.id)
-    return step({ ...state, turn: { ...opened.turn, seen: ClaudeUsage.begun(opened.turn.seen) } }, ...opened.outputs)
-  }
-  if (inner.type !== "content_block_delta" || inner.delta == null || !("type" in inner.delta)) return step(state)
-  const { text, thinking, type } = inner.delta
-  if (type === "text_delta" && text != null && text !== "") {
-    return step(
-      others.origin === undefined ? withTurn(state, turn, { textStreamed: true }) : state,
-      event(TurnEvent.make("assistant/chunk", { kind: "text", text, ...others }))
-    )
-  }
-  if (type === "thinking_delta" && thinking != null && thinking !== "") {
-    return step(
-      others.origin === undefined ? withTurn(state, turn, { reasoningStreamed: true }) : state,
-      event(TurnEvent.make("assistant/chunk", { kind: "reasoning", text: thinking, ...others }))
-    )
-  }
-  return step(state)
-}
-
-const synthetic = "<synthetic>"
-
-const assistant = (state: State, before: Turn, record: typeof ClaudeWire.Assistant.Type): Step => {
-  const { message, parent_tool_use_id } = record
-  if (message.model === synthetic) return ownWords(state, before, record)
-  const others = origin(before, parent_tool_use_id)
-  const isOwn = others.origin === undefined
-  const opened = isOwn ? openMessage(before, message.id) : { turn: before, outputs: [] }
-  let { turn } = opened
-  const outputs: Array<Dialect.Output> = [...opened.outputs]
-  for (const block of message.content) {
-    if (block.type === "text" && "text" in block) {
-      if (block.text === "") continue
-      if (isOwn && !turn.textStreamed) outputs.push(event(TurnEvent.make("assistant/chunk", { kind: "text", text: block.text })))
-      outputs.push(event(TurnEvent.make("assistant/message", {
-        text: block.text,
-        ...(record.aborted === true ? { partial: true } : {}),
-        ...others
-      })))
-      if (isOwn) turn = { ...turn, answer: turn.answer + block.text, messageTold: true }
-    } else if (block.type === "thinking" && "thinking" in block) {
-      if (!turn.reasoningStreamed && block.thinking !== "") {
-        outputs.push(event(TurnEvent.make("assistant/chunk", { kind: "reasoning", text: block.thinking, ...others })))
-      }
-    } else if (block.type === "tool_use" && "name" in block) {
-      outputs.push(event(TurnEvent.make("tool/call", {
-        call_id: block.id,
-        name: block.name,
-        ...(block.input === undefined ? {} : { input: block.input }),
-        ...others
-      })))
-      const todos = todosOf(block.input)
-      if (block.name === "TodoWrite" && todos !== undefined) outputs.push(event(TurnEvent.make("todo/write", { todos })))
-      const call: Call = { name: block.name, cleared: ClaudeTools.holds(state.asked.tools, block.name, block.input) }
-      turn = {
-        ...turn,
-        answer: isOwn ? "" : turn.answer,
-        calls: new Map(turn.calls).set(block.id, turn.calls.get(block.id) ?? call)
-      }
-    }
-  }
-  return step({ ...state, turn }, ...outputs)
-}
-
-/** A message of Claude Code's own: an error that the result repeats, or a remark. */
-const ownWords = (state: State, turn: Turn, record: typeof ClaudeWire.Assistant.Type): Step => {
-  if (record.error != null || record.is_api_error_message === true) {
-    return step(withTurn(state, turn, {
-      trouble: {
-        error: record.error ?? undefined,
-        apiError: record.api_error ?? undefined,
-        status: record.api_error_status ?? undefined
-      }
-    }))
-  }
-  const text = record.message.content.flatMap((block) => block.type === "text" && "text" in block ? [block.text] : []).join("\n")
-  return text === "" ? step(state) : step(state, notice("harness_note", state.asked.redact(text).slice(0, 2048)))
-}
-
-type TodoStatus = TurnEvent.Of<"todo/write">["data"]["todos"][number]["status"]
-const isTodoStatus = (value: unknown): value is TodoStatus => value === "pending" || value === "in_progress" || value === "completed"
-
-const todosOf = (input: Schema.Json | undefined): TurnEvent.Of<"todo/write">["data"]["todos"] | undefined => {
-  const list = typeof input === "object" && input !== null && !Array.isArray(input) ? (input as Frame.Frame)["todos"] : undefined
-  if (!Array.isArray(list)) return undefined
-  const todos = list.flatMap((item: Schema.Json) => {
-    if (typeof item !== "object" || item === null || Array.isArray(item)) return []
-    const { content, status } = item as Frame.Frame
-    return typeof content === "string" && isTodoStatus(status) ? [{ content, status }] : []
-  })
-  return todos.length === list.length ? todos : undefined
-}
-
-const user = (state: State, turn: Turn, record: typeof ClaudeWire.User.Type): Step => {
-  const { content } = record.message
-  if (record.isReplay === true || typeof content === "string") return step(state)
-  const others = origin(turn, record.parent_tool_use_id)
-  const outputs: Array<Dialect.Output> = []
-  let broken: string | undefined
-  let worked = turn.worked
-  for (const block of content) {
-    if (block.type !== "tool_result" || !("tool_use_id" in block)) continue
-    const id = block.tool_use_id
-    const failed = block.is_error === true
-    const output = contentText(block.content)
-    const denied = failed && (record.tool_result_meta ?? []).some((meta) =>
-      meta.id === id && (meta.non_execution_kind === "permission-rule" || meta.non_execution_kind === "user-rejected")
-    )
-    outputs.push(event(TurnEvent.make("tool/result", {
-      call_id: id,
-      is_error: failed,
-      ...(output === undefined ? {} : { output: bounded(output) }),
-      ...(denied ? { denied: true } : {}),
-      ...others
-    })))
-    worked ||= !denied
-    const call = turn.calls.get(id)
-    if (!failed && call !== undefined && !call.cleared) broken ??= call.name
-  }
-  if (broken === undefined) return step(withTurn(state, turn, { worked }), ...outputs)
-  return {
-    state: { ...state, turn: undefined },
-    outputs: [...outputs, {
-      _tag: "Kill",
-      failure: Failure.make("POLICY_VIOLATION", `Claude Code ran ${broken}, which the allow-list does not hold, without asking`)
-    }]
-  }
-}
-
-const clear = (state: State, callId: string | null | undefined): State => {
-  const { turn } = state
-  if (turn === undefined || callId == null) return state
-  const calls = new Map(turn.calls).set(callId, { name: turn.calls.get(callId)?.name ?? "", cleared: true })
-  return withTurn(state, turn, { calls })
-}
-
 const controlRequest = (state: State, record: typeof ClaudeWire.ControlRequest.Type): Step => {
   const { request, request_id } = record
   if (request.subtype === "hook_callback" && "callback_id" in request) {
@@ -520,7 +292,10 @@ const controlRequest = (state: State, record: typeof ClaudeWire.ControlRequest.T
   }
   if (request.subtype === "can_use_tool" && "tool_name" in request) {
     const listed = ClaudeTools.holds(state.asked.tools, request.tool_name, request.input)
-    return step(clear(state, request.tool_use_id), {
+    const cleared = state.turn === undefined || request.tool_use_id == null
+      ? state
+      : { ...state, turn: ClaudeTurn.clear(state.turn, request.tool_use_id) }
+    return step(cleared, {
       _tag: "Ask",
       callId: request.tool_use_id ?? undefined,
       request: {
@@ -547,8 +322,8 @@ const controlRequest = (state: State, record: typeof ClaudeWire.ControlRequest.T
   )
 }
 
-const ended = (state: State, turn: Turn, ending: Extract<Dialect.Output, { _tag: "End" | "Fail" }>, ...before: Outputs): Step =>
-  step({ ...state, turn: undefined }, ...before, ...closeStep(turn), ending)
+const ended = (state: State, turn: ClaudeTurn.Turn, ending: Extract<Dialect.Output, { _tag: "End" | "Fail" }>, ...before: Outputs): Step =>
+  step({ ...state, turn: undefined }, ...before, ...ClaudeTurn.closeStep(turn), ending)
 
 const result = (state: State, record: typeof ClaudeWire.ResultRecord.Type, frame: Frame.Frame): Step => {
   const cost = record.total_cost_usd ?? state.costUsd
@@ -564,52 +339,5 @@ const result = (state: State, record: typeof ClaudeWire.ResultRecord.Type, frame
     return { ...command, outputs: [...own, ...command.outputs] }
   }
   const usage = event(TurnEvent.make("usage", { usage: ClaudeUsage.ofResult(record, state.costUsd, turn.seen), final: true }))
-  return ended({ ...after, ownTurn: false }, turn, ending(state, turn, record), ...own, usage)
-}
-
-const stopReason = (turn: Turn, record: typeof ClaudeWire.ResultRecord.Type): TurnEvent.StopReason | undefined => {
-  if (record.terminal_reason?.startsWith("aborted") === true) return "aborted"
-  if (record.subtype === "error_max_turns") return "max-turns"
-  if ((record.api_error ?? turn.trouble?.apiError ?? turn.trouble?.error) === "max_output_tokens") return "max-tokens"
-  if (record.stop_reason === "refusal" || turn.refused) return "refusal"
-  // 2.1.197 has no word for it but this.
-  if (record.subtype === "error_during_execution" && turn.interrupted) return "aborted"
-  return record.is_error || turn.trouble !== undefined ? undefined : "completed"
-}
-
-const ending = (
-  state: State,
-  turn: Turn,
-  record: typeof ClaudeWire.ResultRecord.Type
-): Extract<Dialect.Output, { _tag: "End" | "Fail" }> => {
-  const reason = stopReason(turn, record)
-  if (reason === undefined) {
-    return {
-      _tag: "Fail",
-      failure: ClaudeFailure.make({
-        message: record.result ?? record.errors?.join("; ") ?? "",
-        status: record.api_error_status ?? turn.trouble?.status,
-        error: turn.trouble?.error,
-        apiError: record.api_error ?? turn.trouble?.apiError,
-        terminalReason: record.terminal_reason ?? undefined,
-        subtype: record.subtype,
-        unanswered: turn.unanswered
-      }, state.asked.redact)
-    }
-  }
-  return {
-    _tag: "End",
-    end: {
-      stop_reason: reason,
-      text: reason === "completed" ? record.result ?? turn.answer : turn.answer,
-      worked: turn.worked,
-      denials: (record.permission_denials ?? []).map((denial) => ({
-        tool_name: denial.tool_name,
-        ...(denial.tool_use_id == null ? {} : { call_id: denial.tool_use_id }),
-        ...(denial.tool_input === undefined ? {} : { input: denial.tool_input })
-      })),
-      background: state.tasks,
-      harness_reason: record.terminal_reason ?? record.subtype
-    }
-  }
+  return ended({ ...after, ownTurn: false }, turn, ClaudeTurn.ending(state.asked, turn, record, state.tasks), ...own, usage)
 }

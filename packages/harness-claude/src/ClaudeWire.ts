@@ -227,8 +227,8 @@ const decoders = {
 /**
  * Records that say nothing of a turn: progress of what another record tells
  * whole, state of the interface, marks of life. The names stand in 2.1.332's own
- * list of its messages; `status`, `task_started`, `task_updated`, and
- * `thinking_tokens` were seen.
+ * list of its messages; `status`, `task_started`, `task_updated`, `ui_invalidate`
+ * and `thinking_tokens` were seen. So do all that begin with `system/ui_`.
  */
 const chatter: ReadonlySet<string> = new Set([
   "keep_alive",
@@ -279,7 +279,7 @@ export const read = (frame: { readonly [key: string]: Schema.Json }): Message =>
   const { subtype, type } = frame
   if (typeof type !== "string") return { kind: "unknown", name: "without a type" }
   const name = type === "system" && typeof subtype === "string" ? `system/${subtype}` : type
-  if (chatter.has(name)) return { kind: "chatter" }
+  if (chatter.has(name) || name.startsWith("system/ui_")) return { kind: "chatter" }
   if (!isKnown(name)) return { kind: "unknown", name }
   const decode: (frame: unknown) => Result.Result<unknown, Schema.SchemaError> = decoders[name]
   const decoded = decode(frame)

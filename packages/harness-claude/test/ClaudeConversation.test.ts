@@ -253,6 +253,8 @@ describe("ClaudeConversation", () => {
     assert.deepStrictEqual(endings(after(begin(), init(), result({ is_error: true, api_error_status: 429 }))), ["Fail RATE_LIMIT"])
     const synthetic: Frame.Frame = { type: "assistant", error: "rate_limit", message: { id: "m", model: "<synthetic>", content: [{ type: "text", text: "limit" }] } }
     assert.deepStrictEqual(endings(after(begin(), init(), synthetic, result())), ["Fail RATE_LIMIT"])
+    const goesOn: Frame.Frame = { type: "assistant", message: { id: "n", model: "x", content: [{ type: "text", text: "done" }] } }
+    assert.deepStrictEqual(endings(after(begin(), init(), synthetic, goesOn, result())), ["completed"])
   })
 
   it("tells the answer as it comes where it was not streamed, and not twice where it was", () => {
@@ -270,6 +272,8 @@ describe("ClaudeConversation", () => {
     const step = after(begin(), init(), call("Read"), toolResult({ content: "x".repeat(40_000) }))
     const output = step.outputs.flatMap((one) => one._tag === "Event" && one.event.type === "tool/result" ? [one.event.data.output] : [])
     assert.deepStrictEqual(output, [`${"x".repeat(32_768)}… (7232 more characters)`])
+    const emoji = after(begin(), init(), call("Read"), toolResult({ content: `x${"😀".repeat(20_000)}` }))
+    assert.include(JSON.stringify(emoji.outputs), `${"😀".repeat(3)}… (7234 more characters)`)
   })
 
   it("tells a list of things to do", () => {
