@@ -31,9 +31,6 @@ type Name = keyof typeof loaders
 /** All names, those of real agents first. */
 export const names = Object.keys(loaders) as ReadonlyArray<Name>
 
-/** Whether the harness drives a real agent, as opposed to a scripted one. */
-export const isReal = (name: string): boolean => name !== "scripted"
-
 const isName = (name: string): name is Name => Object.hasOwn(loaders, name)
 
 /** Loads a harness by its name. Fails with `HARNESS_UNKNOWN`, or with `UNSUPPORTED` for a choice that it does not have. */

@@ -154,6 +154,7 @@ const command = (given: Given, positional: string | undefined): Effect.Effect<nu
     const shown = yield* Effect.option(Effect.flip(presentation.finish(result)))
     if (written?._tag === "Some") {
       Composition.tell(written.value, redact)
+      Composition.say(redact(`turnpike: the run itself: ${TurnText.summary(result)}`))
       return 1
     }
     if (shown._tag === "Some") {

@@ -218,7 +218,10 @@ export const directory = (spec: AgentRunSpec.AgentRunSpec): Effect.Effect<string
   Effect.suspend(() => {
     const cwd = path.resolve(spec.workspace?.cwd ?? ".")
     try {
-      if (fs.statSync(cwd).isDirectory()) return Effect.succeed(fs.realpathSync(cwd))
+      if (fs.statSync(cwd).isDirectory()) {
+        fs.accessSync(cwd, fs.constants.X_OK)
+        return Effect.succeed(fs.realpathSync(cwd))
+      }
       return Effect.fail(refuse("FILE_UNREADABLE", `the working directory ${quote(cwd)} is not a directory`, { remedy: "Name an existing directory with --cwd." }))
     } catch (cause) {
       return Effect.fail(

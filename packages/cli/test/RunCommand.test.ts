@@ -1,4 +1,6 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { OwnerTag } from "@turnpike/process"
+import { spawn, spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -101,6 +103,32 @@ describe.concurrent("turnpike run, in events", () => {
     const validated = await Turnpike.run(["validate", "agent-run-result", file], options)
     assert.deepStrictEqual([last?.type, validated.code, validated.stderr], ["session_end", 0, ""])
     assert.strictEqual(fs.readFileSync(file, "utf8").split("\n")[1], "  \"result\": {")
+  }, 30_000)
+
+  it("says what came of the run where the file cannot be written at the end", async () => {
+    const directory = inHome("vanishing")
+    fs.mkdirSync(directory)
+    const running = Turnpike.start(["run", "--harness", "scripted", "--scenario", "hang", "--result-file", path.join(directory, "r.json"), "hi"], options)
+    await running.until("\"text_delta\"")
+    fs.rmSync(directory, { recursive: true })
+    running.child.kill("SIGINT")
+    const { code, stderr, stdout } = await running.ended
+    assert.deepStrictEqual([code, Events.parse(stdout, "file").at(-1)?.type], [1, "session_end"])
+    assert.match(stderr, /\nturnpike: the result cannot be written to .*r\.json: .*\n {2}code: RESULT_UNWRITABLE\n {2}what to do: .*\nturnpike: the run itself: stopped \(user, graceful\) in /)
+  }, 30_000)
+
+  it.skipIf(process.platform !== "linux")("ends what a dead owner left behind", async () => {
+    const dead = spawnSync(process.execPath, ["-e", "0"]).pid
+    const owner = OwnerTag.format({
+      bootId: fs.readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(),
+      namespace: /\d+/.exec(fs.readlinkSync("/proc/self/ns/pid"))?.[0] ?? "0",
+      pid: dead,
+      started: 1
+    })
+    const orphan = spawn("sleep", ["300"], { env: { PATH: process.env["PATH"] ?? "", [`${OwnerTag.defaultPrefix}OF_A_TEST`]: owner }, stdio: "ignore" })
+    const ended = new Promise<NodeJS.Signals | null>((resolve) => orphan.on("close", (_code, signal) => resolve(signal)))
+    assert.strictEqual((await Turnpike.run([...echo, "hi"], options)).code, 0)
+    assert.strictEqual(await ended, "SIGKILL")
   }, 30_000)
 
   it("says in the exit code that a run did not succeed, and in the result why", async () => {

@@ -12,8 +12,8 @@ import { build } from "tsdown"
 import { afterAll } from "vitest"
 import config from "../../tsdown.config.ts"
 
-/** Two folders below the package, where the shipped bundle lies too: it looks for its manifest from there. */
-const outDir = fileURLToPath(new URL(`../../dist/test-${process.pid}`, import.meta.url))
+/** Two folders below the package, as the shipped bundle, which looks for its manifest from there; in a folder that is never packed. */
+const outDir = fileURLToPath(new URL(`../../node_modules/.turnpike-test-${process.pid}`, import.meta.url))
 await build({ ...config, config: false, outDir, logLevel: "error" })
 afterAll(() => fs.rmSync(outDir, { recursive: true, force: true }))
 
