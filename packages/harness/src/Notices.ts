@@ -4,6 +4,7 @@
 import { TurnEvent } from "@turnpike/contract"
 import type { Redaction } from "@turnpike/kernel"
 import type * as Schema from "effect/Schema"
+import { Buffer } from "node:buffer"
 import type * as Frame from "./Frame.ts"
 
 /** The most bytes of a line, or characters of a frame, that a notice carries: 4096. */

@@ -185,9 +185,14 @@ export const start = <State>(options: Options<State>): Effect.Effect<LiveProcess
       )
       yield* Effect.forkIn(read, scope)
 
+      // A program may have said why and gone before it was asked: then its last words are still to be read.
+      const lastWords = Effect.andThen(Effect.timeoutOption(Deferred.await(live.over), "5 seconds"), live.child.stderr)
       const explain = (late: boolean) =>
-        Effect.flatMap(evidence(live, late), (all) =>
-          Effect.fail(dialect.refused(all) ?? Failures.handshake(dialect.harness, all, options.redact)))
+        Effect.gen(function*() {
+          const found = yield* evidence(live, late)
+          const all = late ? found : { ...found, stderr: (yield* lastWords).text }
+          return yield* Effect.fail(dialect.refused(all) ?? Failures.handshake(dialect.harness, all, options.redact))
+        })
       const state = yield* dialect.handshake(peer, options.how).pipe(
         Effect.raceFirst(Deferred.await(live.refused)),
         Effect.catchTags({ PeerClosed: () => explain(false), AnswerLate: () => explain(true) })
