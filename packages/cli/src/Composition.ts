@@ -9,13 +9,13 @@ import { Orphans, type Supervisor } from "@turnpike/process"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
-import * as fs from "node:fs"
 import * as path from "node:path"
 import { type Given, isOn, one } from "./CommandLine.ts"
 import * as DataDirectory from "./DataDirectory.ts"
 import * as FileSessionBindings from "./FileSessionBindings.ts"
 import * as HarnessRegistry from "./HarnessRegistry.ts"
 import * as LastWords from "./LastWords.ts"
+import * as NewDirectory from "./NewDirectory.ts"
 import { fromFailure, refuse, type Refusal } from "./Refusal.ts"
 import * as SpecInput from "./SpecInput.ts"
 
@@ -123,7 +123,7 @@ export const prepare = (
     )
     if (configDir !== undefined) {
       yield* Effect.try({
-        try: () => fs.mkdirSync(configDir, { recursive: true, mode: 0o700 }),
+        try: () => NewDirectory.make(configDir),
         catch: (cause) => DataDirectory.unusable(`the directory ${configDir} cannot be made`, cause)
       })
     }

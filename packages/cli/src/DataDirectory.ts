@@ -9,6 +9,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as InputText from "./InputText.ts"
+import * as NewDirectory from "./NewDirectory.ts"
 import { refuse, type Refusal } from "./Refusal.ts"
 
 export interface Choice {
@@ -61,7 +62,7 @@ export const unusable = (what: string, cause: unknown): Refusal => {
 export const open = ({ by, directory }: Choice): Effect.Effect<string, Refusal> =>
   Effect.try({
     try: () => {
-      fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
+      NewDirectory.make(directory)
       fs.accessSync(directory, fs.constants.W_OK | fs.constants.X_OK)
       return directory
     },

@@ -12,6 +12,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { randomUUID } from "node:crypto"
 import * as Holder from "./Holder.ts"
+import * as NewDirectory from "./NewDirectory.ts"
 
 export type Outcome =
   | { readonly _tag: "Held"; readonly release: () => void }
@@ -92,7 +93,7 @@ const attempt = (directory: string, me: Holder.Holder): Outcome | undefined => {
 export const acquire = (directory: string, me: Holder.Holder = Holder.self()): Outcome => {
   for (let round = 0; round < attempts; round++) {
     try {
-      fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
+      NewDirectory.make(directory)
       const outcome = attempt(directory, me)
       if (outcome !== undefined) return outcome
     } catch (cause) {

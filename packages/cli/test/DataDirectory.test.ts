@@ -44,6 +44,12 @@ describe("the data directory", () => {
       ])
     }))
 
+  it.effect.skipIf(process.platform !== "linux")("is refused, without a hang, on a file system that takes no new entry", () =>
+    Effect.gen(function*() {
+      const { failure } = yield* Effect.flip(DataDirectory.open({ directory: "/proc/turnpike", by: "--data-dir" }))
+      assert.deepStrictEqual(failure.code, "DATA_DIR_UNUSABLE")
+    }))
+
   it.effect.skipIf(isRoot)("is refused where it may not be written", () =>
     Effect.gen(function*() {
       const directory = yield* Scratch.directory

@@ -12,6 +12,17 @@ export interface Remembered {
   readonly prompts: ReadonlyArray<string>
 }
 
+/** Node's own recursive `mkdir` never returns where a file system refuses new entries with ENOENT, such as `/proc`. */
+const makeDirectory = (directory: string): void => {
+  if (fs.existsSync(directory)) return
+  if (path.dirname(directory) !== directory) makeDirectory(path.dirname(directory))
+  try {
+    fs.mkdirSync(directory)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
+  }
+}
+
 const fileOf = (directory: string, id: string): string => path.join(directory, `${encodeURIComponent(id)}.json`)
 
 /** Reads a session; `undefined` where there is none. */
@@ -22,6 +33,6 @@ export const read = (directory: string, id: string): Remembered | undefined => {
 }
 
 export const write = (directory: string, session: Remembered): void => {
-  fs.mkdirSync(directory, { recursive: true })
+  makeDirectory(path.resolve(directory))
   writeFileWhole(fileOf(directory, session.id), JSON.stringify({ id: session.id, prompts: session.prompts }))
 }
