@@ -27,7 +27,7 @@ await runSteps([
   ["tests, scripts and examples have no type errors", () => {
     const listed = tool("tsc", ["-p", "tsconfig.test.json", "--listFilesOnly"]).stdout.split("\n")
     const seen = new Set(listed.map((file) => path.relative(root, file).split(path.sep).join("/")))
-    const tests = [...packageFolders.flatMap((folder) => filesBelow(`packages/${folder}/test`, (file) => file.endsWith(".ts"))), ...filesBelow("test/architecture", (file) => file.endsWith(".ts"))]
+    const tests = [...packageFolders.flatMap((folder) => filesBelow(`packages/${folder}/test`, (file) => file.endsWith(".ts"))), ...filesBelow("test", (file) => file.endsWith(".ts"))]
     expectNone("files that tsconfig.test.json leaves out:", [...sources, ...tests].filter((file) => !seen.has(file)))
     tool("tsc", ["-p", "tsconfig.test.json"])
     return `${sources.length} sources, ${tests.length} files of tests`
