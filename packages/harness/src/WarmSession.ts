@@ -27,6 +27,7 @@ import * as Stream from "effect/Stream"
 import type * as Dialect from "./Dialect.ts"
 import * as Failures from "./Failures.ts"
 import type * as Frame from "./Frame.ts"
+import * as Asks from "./internal/asks.ts"
 import * as LiveProcess from "./internal/liveProcess.ts"
 import * as LiveTurn from "./internal/liveTurn.ts"
 import * as Notices from "./Notices.ts"
@@ -161,7 +162,7 @@ export const open = <State>(
       })))
 
     const ask = (live: LiveProcess.LiveProcess<State>, turn: LiveTurn.LiveTurn<State> | undefined, output: Extract<Dialect.Output, { _tag: "Ask" }>) =>
-      LiveTurn.ask({
+      Asks.ask({
         output,
         open: turn?.asks ?? live.asks,
         decider: options.permission,
@@ -192,7 +193,7 @@ export const open = <State>(
         case "Ask":
           return ask(live, turn, output)
         case "Withdraw":
-          return LiveTurn.withdraw(turn?.asks ?? live.asks, output.requestId)
+          return Asks.withdraw(turn?.asks ?? live.asks, output.requestId)
         case "Late":
           return deliver(live, turn, Notices.lateFrame(output.frame, redact))
         case "Session":
@@ -232,7 +233,7 @@ export const open = <State>(
       output: Extract<Dialect.Output, { _tag: "End" | "Fail" | "Kill" }>
     ): Effect.Effect<void> =>
       Effect.gen(function*() {
-        yield* LiveTurn.cancelAll(turn.asks)
+        yield* Asks.cancelAll(turn.asks)
         if (output._tag === "Kill") {
           yield* kill(live)
           yield* fail(turn, TurnError.reported(output.failure))
@@ -287,7 +288,7 @@ export const open = <State>(
         const turn = current
         if (turn === undefined || turn.live !== live || turn.over) return
         turn.over = true
-        yield* LiveTurn.cancelAll(turn.asks)
+        yield* Asks.cancelAll(turn.asks)
         yield* retire(live)
         const failure = dialect.died(evidence) ?? Failures.death(dialect.harness, evidence, redact)
         yield* fail(turn, TurnError.exec(failure))
@@ -335,7 +336,7 @@ export const open = <State>(
       Effect.gen(function*() {
         turn.over = true
         yield* Queue.shutdown(turn.queue)
-        yield* LiveTurn.cancelAll(turn.asks)
+        yield* Asks.cancelAll(turn.asks)
         if (turn.live !== undefined) yield* kill(turn.live)
       })
 
@@ -413,7 +414,7 @@ export const open = <State>(
       const target = turn.live
       return target === undefined
         ? Effect.void
-        : Effect.andThen(LiveTurn.cancelAll(turn.asks), interruptProcess(target))
+        : Effect.andThen(Asks.cancelAll(turn.asks), interruptProcess(target))
     })
 
     const close: Effect.Effect<Harness.CloseReport> = yield* Effect.cached(

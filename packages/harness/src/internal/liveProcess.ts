@@ -20,7 +20,7 @@ import type * as Dialect from "../Dialect.ts"
 import * as Failures from "../Failures.ts"
 import type * as Frame from "../Frame.ts"
 import * as JsonlPeer from "../JsonlPeer.ts"
-import type { Asks } from "./liveTurn.ts"
+import type * as Asks from "./asks.ts"
 
 /** A program that says more than this before it is ready is none of ours: 1000 items. */
 const maxEarly = 1000
@@ -34,7 +34,7 @@ export interface LiveProcess<State> {
   readonly gate: Semaphore.Semaphore
   readonly refused: Deferred.Deferred<never, HarnessError.HarnessError>
   /** Permission requests that came outside any turn. */
-  readonly asks: Asks
+  readonly asks: Asks.Asks
   early: Array<Frame.Received>
   /** Undefined until the handshake is done. */
   state: State | undefined
