@@ -69,7 +69,8 @@ const promptOf = (line: Exclude<LineInput.Line, { readonly _tag: "End" }>): Resu
 /** Runs the conversation to its end and returns the exit code. */
 export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scope> =>
   Effect.gen(function*() {
-    const { out, prepared, session, signals } = options
+    const { out, prepared, signals } = options
+    const keep = Run.keep(options.session)
     const left = yield* Deferred.make<number>()
     let escalate: ((signal: Cancel.Signal) => Effect.Effect<Cancel.Request>) | undefined
     let hasFailed = false
@@ -106,7 +107,7 @@ export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scop
           cancel,
           deliver: "stream",
           grace: graceMillis,
-          keep: session
+          keep
         })
         escalate = undefined
         if (!(yield* Deferred.isDone(left))) yield* signals.rearm

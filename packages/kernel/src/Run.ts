@@ -45,8 +45,21 @@ export interface ExecuteOptions {
    */
   readonly readerGrace?: Duration.Input
   /** An open session to use and to leave open. Absent: the run opens one and closes it. */
-  readonly keep?: Harness.HarnessSession
+  readonly keep?: KeptSession
 }
+
+/**
+ * An open session that several runs use, one after the other. A harness says who
+ * it is once; what it said last is kept here, so that each run can tell it.
+ */
+export interface KeptSession {
+  readonly session: Harness.HarnessSession
+  /** Undefined until the harness has said it. */
+  bound: TurnEvent.Of<"session/bound">["data"] | undefined
+}
+
+/** Keeps a session that the caller opened and will close. */
+export const keep = (session: Harness.HarnessSession): KeptSession => ({ session, bound: undefined })
 
 const defaultReaderGrace: Duration.Input = "5 seconds"
 
@@ -95,7 +108,8 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       const shape = TurnShape.make(RunStream.phaseIds)
       const cleaned = EventText.make(sessionOptions)
       const problems: Array<string> = []
-      let bound: TurnEvent.Of<"session/bound">["data"] | undefined
+      // A later run of a kept session goes on with the conversation that the earlier ones had.
+      let bound = options.keep?.bound === undefined ? undefined : { ...options.keep.bound, resumed: true }
       let began = false
       let lostChannel: ChannelError.ChannelError | undefined
 
@@ -166,13 +180,16 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
 
       const observe = (event: TurnEvent.TurnEvent): Effect.Effect<void> =>
         Effect.gen(function*() {
-          if (event.type === "session/bound") bound = event.data
+          if (event.type === "session/bound") {
+            bound = event.data
+            if (options.keep !== undefined) options.keep.bound = event.data
+          }
           if (memory.see(event)) yield* saveOrFail
           yield* Effect.forEach(shape.tell(cleaned(event)), tell, { discard: true })
         })
 
       const open: Effect.Effect<Harness.HarnessSession | Stopped> = Effect.gen(function*() {
-        if (options.keep !== undefined) return options.keep
+        if (options.keep !== undefined) return options.keep.session
         if (yield* isStopped) return Stopped
         yield* phase("provision", save)
         if (evidence.failure() !== undefined || (yield* isStopped)) return Stopped
@@ -217,7 +234,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
               if (!heard && event.type !== "notice") {
                 heard = true
                 yield* stream.phaseEnd("submit")
-                yield* stream.open(event.type === "session/bound" ? event.data : undefined)
+                yield* stream.open(event.type === "session/bound" ? event.data : bound)
                 yield* stream.phaseStart("await")
               }
               yield* observe(event)
@@ -241,7 +258,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
           const problem = evidence.failure()?.message ?? (evidence.isCutOff() ? "cut off" : undefined)
           if (!heard) {
             yield* stream.phaseEnd("submit", problem)
-            yield* stream.open()
+            yield* stream.open(bound)
           }
           yield* Effect.forEach(shape.close(), tell, { discard: true })
           if (heard) yield* stream.phaseEnd("await", problem)

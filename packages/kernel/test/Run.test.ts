@@ -358,7 +358,7 @@ describe("a session that is kept open", () => {
       const fake = FakeHarness.make({ turn: (text) => Stream.make(end(`echo: ${text}`)) })
       const options: Scene.Options = { fake }
       const prepared = yield* Scene.prepare(options)
-      const keep = yield* fake.harness.open(prepared.options)
+      const keep = Run.keep(yield* fake.harness.open(prepared.options))
       const turns: Array<unknown> = []
       for (const task of ["one", "two", "three"]) {
         const told: Scene.Told = { events: [], result: undefined }
@@ -370,11 +370,45 @@ describe("a session that is kept open", () => {
       assert.deepStrictEqual([fake.counts.opened, fake.counts.closed, fake.counts.released], [1, 0, 0])
     }).pipe(Effect.scoped, Effect.provide(SessionBindings.SessionBindings.layerMemory)))
 
+  it.effect("is told whole at the start of each run, although its harness says it once", () =>
+    Effect.gen(function*() {
+      const facts = { harness_session_id: "h-1", resumed: false, harness_version: "1.2.3", model: "m", tools: ["Read"], mcp_servers: [] }
+      let turns = 0
+      const fake = FakeHarness.make({
+        turn: (text) =>
+          Stream.suspend(() => {
+            turns++
+            const said: Stream.Stream<TurnEvent.TurnEvent> = turns === 1
+              ? Stream.make({ type: "session/bound", data: facts })
+              : turns === 4
+              ? Stream.make({ type: "session/bound", data: { ...facts, model: "n", resumed: true } })
+              : Stream.empty
+            return text === "break" ? Stream.fail(TurnError.io("x")) : Stream.concat(said, Stream.make(end(text)))
+          })
+      })
+      const prepared = yield* Scene.prepare({ fake })
+      const keep = Run.keep(yield* fake.harness.open(prepared.options))
+      const starts: Array<unknown> = []
+      for (const task of ["one", "two", "break", "four", "five"]) {
+        const told: Scene.Told = { events: [], result: undefined }
+        yield* Scene.execute({ ...prepared, spec: { ...prepared.spec, task } }, { fake, keep }, told)
+        const start = told.events.find((event) => event.type === "session_start")
+        starts.push(start?.type === "session_start"
+          ? [start.harness_session_id, start.harness_version, start.model, start.tools, start.mcp_servers, start.resumed, told.result?.session.resumed]
+          : undefined)
+        assert.deepStrictEqual(Scene.faults(told, fake, { kept: true }), [])
+      }
+      const first = ["h-1", "1.2.3", "m", ["Read"], [], false, false]
+      const later = ["h-1", "1.2.3", "m", ["Read"], [], true, true]
+      const changed = ["h-1", "1.2.3", "n", ["Read"], [], true, true]
+      assert.deepStrictEqual(starts, [first, later, later, changed, changed])
+    }).pipe(Effect.scoped, Effect.provide(SessionBindings.SessionBindings.layerMemory)))
+
   it.effect("is not prompted where the run was asked to end before, and is usable after a turn was cut off", () =>
     Effect.gen(function*() {
       const fake = FakeHarness.make({ turn: (text) => text === "hang" ? Stream.never : Stream.make(bound(), end(text)) })
       const prepared = yield* Scene.prepare({ fake })
-      const keep = yield* fake.harness.open(prepared.options)
+      const keep = Run.keep(yield* fake.harness.open(prepared.options))
       const turn = (task: string, cancel: Cancel.CancelToken) => {
         const told: Scene.Told = { events: [], result: undefined }
         return Effect.as(Scene.execute({ ...prepared, spec: { ...prepared.spec, task } }, { fake, keep, cancel }, told), told)

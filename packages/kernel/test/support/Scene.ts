@@ -8,7 +8,6 @@ import * as Result from "effect/Result"
 import {
   Cancel,
   type ChannelError,
-  type Harness,
   Permission,
   Redaction,
   Run,
@@ -42,7 +41,7 @@ export interface Options {
   readonly grace?: Duration.Input
   readonly readerGrace?: Duration.Input
   readonly deliver?: "stream" | "caller"
-  readonly keep?: Harness.HarnessSession
+  readonly keep?: Run.KeptSession
   /** Runs with each event before it counts as taken. */
   readonly sink?: (event: AgentRunEvent.AgentRunEvent) => Effect.Effect<void, ChannelError.ChannelError>
 }
