@@ -35,17 +35,29 @@ const read = (file: string): string | undefined => {
   }
 }
 
-const list = (directory: string): ReadonlyArray<Lock> =>
-  fs.readdirSync(directory).flatMap((name) => {
-    const number = /^lock\.([0-9]{1,15})$/.exec(name)?.[1]
-    if (number === undefined) return []
-    const file = path.join(directory, name)
-    const text = read(file)
-    return text === undefined ? [] : [{ file, number: Number(number), holder: Holder.parse(text) }]
-  })
-
 /** How often a taker begins again when others came between; each time somebody else got further. */
 const attempts = 100
+
+/**
+ * All locks as they were at one moment: where one went while it was read, the
+ * look is repeated. Half a look could give a number away twice.
+ */
+const list = (directory: string): ReadonlyArray<Lock> => {
+  for (let look = 0; look < attempts; look++) {
+    const locks: Array<Lock> = []
+    let isWhole = true
+    for (const name of fs.readdirSync(directory)) {
+      const number = /^lock\.([0-9]{1,15})$/.exec(name)?.[1]
+      if (number === undefined) continue
+      const file = path.join(directory, name)
+      const text = read(file)
+      if (text === undefined) isWhole = false
+      else locks.push({ file, number: Number(number), holder: Holder.parse(text) })
+    }
+    if (isWhole) return locks
+  }
+  throw new Error(`${directory} is fought over: its locks changed ${attempts} times while they were read`)
+}
 
 const errorCode = (cause: unknown): string | undefined => (cause as NodeJS.ErrnoException).code
 

@@ -90,6 +90,22 @@ const killClaude = (bench: Bench): void => {
   }
 }
 
+/** Claude Code writes a prompt down a moment after it has begun to answer; what it has not written, no resumption can find. */
+const afterWritten = (bench: Bench, text: string, then: () => void): void => {
+  const projects = path.join(bench.place.config, "projects")
+  const isWritten = () =>
+    fs.existsSync(projects) &&
+    fs.readdirSync(projects, { recursive: true, encoding: "utf8" }).some((file) =>
+      file.endsWith(".jsonl") && fs.readFileSync(path.join(projects, file), "utf8").includes(JSON.stringify(text))
+    )
+  const deadline = Date.now() + 20_000
+  const look = () => {
+    if (isWritten() || Date.now() > deadline) then()
+    else setTimeout(look, 10)
+  }
+  look()
+}
+
 const hostile = (name: string, prompt: string): Row => ({
   name: `a prompt: ${name}`,
   cell: success,
@@ -159,7 +175,7 @@ export const rows: ReadonlyArray<Row> = [
         task: "first",
         scenario: { type: "hang" },
         args: ["--session=one"],
-        onEvent: firstText(() => killClaude(bench))
+        onEvent: firstText(() => afterWritten(bench, "first", () => killClaude(bench)))
       }),
     also: async (_, bench) => {
       const next = await bench.run({ task: "second", args: ["--session=one"] })
