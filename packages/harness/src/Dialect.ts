@@ -84,6 +84,8 @@ export interface Dialect<State> {
   /** The harness's name. */
   readonly harness: string
   readonly command: (launch: Launch) => Effect.Effect<Command.Command, HarnessError.HarnessError>
+  /** How its frames are told apart; a line each unless given. */
+  readonly framing?: "lines" | "content-length"
   /** Which request a frame answers; `undefined` for a frame that is no answer. */
   readonly answers: (frame: Frame.Frame) => string | undefined
   /**

@@ -1,7 +1,8 @@
 /**
- * A program at the other end of a pipe that speaks in lines of JSON.
+ * A program at the other end of a pipe that speaks in JSON objects: one a line,
+ * or each behind a header with its length.
  *
- * Frames go out one a line, in the order of the calls. What comes in is read
+ * Frames go out in the order of the calls. What comes in is read
  * once, by whoever runs `received`; while nobody reads, the program is held
  * back. A frame that answers a request goes to whoever waits for it and to
  * nobody else; an answer that nobody waits for is delivered like any frame.
@@ -13,6 +14,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as ContentLength from "./ContentLength.ts"
 import * as Frame from "./Frame.ts"
 
 /** The program's output has ended, or it no longer reads its input. */
@@ -37,6 +39,18 @@ export interface Pipe {
   readonly lines: Stream.Stream<Line.Line, ProcessError.ProcessError>
 }
 
+/** The same for a program whose frames are no lines. */
+export interface BytePipe {
+  readonly write: (text: string) => Effect.Effect<void, ProcessError.ProcessError>
+  readonly bytes: Stream.Stream<Uint8Array, ProcessError.ProcessError>
+}
+
+/** How frames are written and read. */
+interface Framing {
+  readonly write: (frame: Frame.Frame) => Effect.Effect<void, ProcessError.ProcessError>
+  readonly items: Stream.Stream<Frame.Received, ProcessError.ProcessError>
+}
+
 export interface JsonlPeer {
   /** All that the program says, in order, but for awaited answers. Ends with the program's output. Run it once. */
   readonly received: Stream.Stream<Frame.Received, ProcessError.ProcessError>
@@ -52,8 +66,29 @@ export interface JsonlPeer {
   ) => Effect.Effect<Frame.Frame, PeerClosed | AnswerLate>
 }
 
-/** Makes a peer. `answers` says which request a frame answers; `undefined` for a frame that is no answer. */
-export const make = (pipe: Pipe, answers: (frame: Frame.Frame) => string | undefined): Effect.Effect<JsonlPeer> =>
+type Answers = (frame: Frame.Frame) => string | undefined
+
+/** Makes a peer that speaks in lines. `answers` says which request a frame answers; `undefined` for a frame that is no answer. */
+export const make = (pipe: Pipe, answers: Answers): Effect.Effect<JsonlPeer> =>
+  over({
+    write: (frame) => pipe.write(`${JSON.stringify(frame)}\n`),
+    items: pipe.lines.pipe(Stream.map((line) => Frame.fromLine(line)), Stream.flattenIterable)
+  }, answers)
+
+/** Makes a peer whose frames announce their length, by `ContentLength`. */
+export const makeContentLength = (pipe: BytePipe, answers: Answers): Effect.Effect<JsonlPeer> =>
+  over({
+    write: (frame) => pipe.write(ContentLength.encode(frame)),
+    items: Stream.suspend(() => {
+      const decoder = ContentLength.decoder()
+      return Stream.concat(
+        Stream.map(pipe.bytes, decoder.push),
+        Stream.suspend(() => Stream.make(decoder.end()))
+      ).pipe(Stream.flattenIterable)
+    })
+  }, answers)
+
+const over = (framing: Framing, answers: Answers): Effect.Effect<JsonlPeer> =>
   Effect.gen(function*() {
     const waiting = new Map<string, Deferred.Deferred<Frame.Frame, PeerClosed>>()
     const ended = yield* Deferred.make<never, PeerClosed>()
@@ -76,7 +111,7 @@ export const make = (pipe: Pipe, answers: (frame: Frame.Frame) => string | undef
     const send: JsonlPeer["send"] = (frame) =>
       Effect.suspend(() =>
         closedBy === undefined
-          ? pipe.write(`${JSON.stringify(frame)}\n`).pipe(
+          ? framing.write(frame).pipe(
             Effect.mapError((error) => new PeerClosed({ detail: error.message })),
             Effect.raceFirst(Deferred.await(ended))
           )
@@ -84,9 +119,7 @@ export const make = (pipe: Pipe, answers: (frame: Frame.Frame) => string | undef
       )
     return {
       send,
-      received: pipe.lines.pipe(
-        Stream.map((line) => Frame.fromLine(line)),
-        Stream.flattenIterable,
+      received: framing.items.pipe(
         // One by one: an answer must not overtake what was said before it.
         Stream.rechunk(1),
         Stream.filter((item) => !answered(item)),

@@ -103,4 +103,29 @@ describe("JsonlPeer", () => {
       const peer = yield* JsonlPeer.make({ write: () => Effect.fail(error), lines: Stream.never }, answers)
       assert.deepStrictEqual(yield* Effect.flip(peer.send({})), new JsonlPeer.PeerClosed({ detail: error.message }))
     }))
+
+  it.effect("speaks in frames that announce their length", () =>
+    Effect.gen(function*() {
+      const bytes = yield* Queue.unbounded<Uint8Array, Cause.Done>()
+      const written: Array<string> = []
+      const peer = yield* JsonlPeer.makeContentLength({
+        write: (value) => Effect.sync(() => void written.push(value)),
+        bytes: Stream.fromQueue(bytes)
+      }, answers)
+      const received: Array<Frame.Received> = []
+      const reader = yield* Effect.forkChild(Stream.runForEach(peer.received, (item) => Effect.sync(() => received.push(item))), {
+        startImmediately: true
+      })
+      const answer = yield* Effect.forkChild(peer.request("1", { ask: "é" }, "1 minute"), { startImmediately: true })
+      const encoded = new TextEncoder().encode("Content-Length: 8\r\n\r\n{\"n\": 1}Content-Length: 10\r\n\r\n{\"re\":\"1\"}junk")
+      yield* Queue.offerAll(bytes, [encoded.slice(0, 25), encoded.slice(25)])
+      yield* Queue.end(bytes)
+      assert.deepStrictEqual(yield* Fiber.join(answer), { re: "1" })
+      yield* Fiber.join(reader)
+      assert.deepStrictEqual(written, ["Content-Length: 12\r\n\r\n{\"ask\":\"é\"}"])
+      assert.deepStrictEqual(received, [
+        { _tag: "Frame", frame: { n: 1 } },
+        { _tag: "Unparsed", bytes: new TextEncoder().encode("junk"), text: "junk" }
+      ])
+    }))
 })

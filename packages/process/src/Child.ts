@@ -113,6 +113,8 @@ export interface Child {
    * another MiB.
    */
   readonly lines: Stream.Stream<Line, ProcessError>
+  /** Standard output as bytes, in pieces as they were read, for protocols without lines. In place of `lines`, and by the same rules. */
+  readonly bytes: Stream.Stream<Uint8Array, ProcessError>
   readonly stderr: Effect.Effect<ErrorTail>
   /** Waits until the program's own first process has ended, whoever else is alive. */
   readonly exit: Effect.Effect<ProcessExit>

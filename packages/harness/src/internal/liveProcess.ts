@@ -157,7 +157,10 @@ export const start = <State>(options: Options<State>): Effect.Effect<LiveProcess
         Effect.mapError(Failures.notStarted),
         Effect.provideService(Scope.Scope, scope)
       )
-      const peer = yield* JsonlPeer.make({ write: child.stdin.write, lines: child.lines }, dialect.answers)
+      const { write } = child.stdin
+      const peer = yield* (dialect.framing === "content-length"
+        ? JsonlPeer.makeContentLength({ write, bytes: child.bytes }, dialect.answers)
+        : JsonlPeer.make({ write, lines: child.lines }, dialect.answers))
       const live: LiveProcess<State> = {
         launch: options.how,
         scope,

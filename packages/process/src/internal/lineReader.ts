@@ -1,6 +1,6 @@
 /**
- * Reads a process's standard output as lines, as fast as they are asked for:
- * what is not asked for stays in the pipe, and a full pipe stops the process.
+ * Reads a process's standard output, as lines or as bytes, as fast as it is asked
+ * for: what is not asked for stays in the pipe, and a full pipe stops the process.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -16,6 +16,8 @@ export type Ending = "end" | "held"
 export interface LineReader {
   /** Answers the next lines, at least one; ends with `Done`; fails with the system's words. */
   readonly pull: Pull.Pull<NonEmptyReadonlyArray<Line>, string>
+  /** Answers the next bytes, as they were read, at least one; ends and fails like `pull`. A reader uses one of the two. */
+  readonly pullBytes: Pull.Pull<NonEmptyReadonlyArray<Uint8Array>, string>
   /** Tells that the program itself has ended, so that its output is complete once it is read. */
   readonly programEnded: () => void
   readonly ending: () => Ending | undefined
@@ -104,8 +106,11 @@ export const make = (stream: Readable, options: LineSplitter.Options): LineReade
     }
   })
 
+  const pullBytes: LineReader["pullBytes"] = Effect.flatMap(read, (chunk) => chunk === undefined ? Cause.done() : Effect.succeed([chunk] as const))
+
   return {
     pull,
+    pullBytes,
     programEnded: () => {
       programEnded = true
       notify()

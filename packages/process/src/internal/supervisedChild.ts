@@ -1,9 +1,11 @@
 /** Joins one started process, its family and its streams into a `Child`. */
+import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import type * as Pull from "effect/Pull"
 import * as Stream from "effect/Stream"
 import { constants } from "node:os"
 import * as Child from "../Child.ts"
@@ -175,14 +177,16 @@ export const make = (parts: Parts): SupervisedChild => {
     })
   }
 
-  const lines: Child.Child["lines"] = Stream.fromPull(Effect.suspend(() => {
-    if (outputTaken) return fail(new ProcessError.OutputTaken({ program, pid: node.pid }))
-    outputTaken = true
-    return Effect.succeed(Effect.mapError(reader.pull, (error) =>
-      Cause.isDone(error)
-        ? error
-        : ProcessError.fromReason(new ProcessError.OutputFailed({ program, pid: node.pid, detail: error }))))
-  }))
+  /** The output as one of its two forms, to the first who reads it. */
+  const output = <A>(pull: Pull.Pull<NonEmptyReadonlyArray<A>, string>): Stream.Stream<A, ProcessError.ProcessError> =>
+    Stream.fromPull(Effect.suspend(() => {
+      if (outputTaken) return fail(new ProcessError.OutputTaken({ program, pid: node.pid }))
+      outputTaken = true
+      return Effect.succeed(Effect.mapError(pull, (error) =>
+        Cause.isDone(error)
+          ? error
+          : ProcessError.fromReason(new ProcessError.OutputFailed({ program, pid: node.pid, detail: error }))))
+    }))
 
   const stderr = Effect.sync((): Child.ErrorTail => {
     const bytes = errorTail.bytes()
@@ -349,7 +353,8 @@ export const make = (parts: Parts): SupervisedChild => {
       strategy: parts.strategy,
       program,
       stdin,
-      lines,
+      lines: output(reader.pull),
+      bytes: output(reader.pullBytes),
       stderr,
       exit: Deferred.await(exit),
       leader: Effect.sync(() => {
