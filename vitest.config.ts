@@ -10,6 +10,7 @@ export default defineConfig({
   test: {
     include: ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
     exclude: ["**/node_modules/**", "**/dist/**", "**/*.slow.test.ts", "test/real/**", "test/packaging/**", "test/deno/**"],
+    globalSetup: ["packages/cli/test/support/bundle.ts"],
     environment: "node"
   }
 })

@@ -3,6 +3,8 @@ import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import { inject } from "vitest"
+import type {} from "../../packages/cli/test/support/bundle.ts"
 import { type Manifest, readJson, root } from "../architecture/support/Workspace.ts"
 import { environment, hasCommand, run } from "../packaging/support/Tarballs.ts"
 import { type CodeBlock, codeBlocks, fenceProblem, relativeLinks } from "./support/Markdown.ts"
@@ -95,7 +97,8 @@ describe.runIf(hasCommand())("commands in documents", () => {
   const bin = path.join(temporary, "bin")
   fs.mkdirSync(home)
   fs.mkdirSync(bin)
-  // A reader types these in the clone; here they run elsewhere, so `npx` has to find the clone's command.
+  // A reader types these in the clone; here they run elsewhere, so `npx` has to find the clone's command, bundled as it ships.
+  fs.writeFileSync(path.join(bin, "turnpike"), `#!/bin/sh\nexec node '${inject("turnpikeBundle")}/bin.js' "$@"\n`, { mode: 0o755 })
   fs.writeFileSync(
     path.join(bin, "npx"),
     `#!/bin/sh\nif [ "$1" = turnpike ]; then shift; exec turnpike "$@"; fi\necho "npx $1 is not a command of this repository" >&2\nexit 127\n`,

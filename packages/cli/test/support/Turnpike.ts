@@ -1,23 +1,12 @@
-/**
- * Runs the command as a process of its own, bundled as it ships: that starts
- * four times as fast as the sources. The bundle is made of the sources when a
- * file of tests begins, and goes with it.
- */
+/** Runs the command as a process of its own, from the bundle that was made for the tests. */
 import { type ChildProcessByStdio, spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import type { Readable, Writable } from "node:stream"
-import { fileURLToPath } from "node:url"
-import { build } from "tsdown"
-import { afterAll } from "vitest"
-import config from "../../tsdown.config.ts"
+import { inject } from "vitest"
+import type {} from "./bundle.ts"
 
-/** Two folders below the package, as the shipped bundle, which looks for its manifest from there; in a folder that is never packed. */
-const outDir = fileURLToPath(new URL(`../../node_modules/.turnpike-test-${process.pid}`, import.meta.url))
-await build({ ...config, config: false, outDir, logLevel: "error" })
-afterAll(() => fs.rmSync(outDir, { recursive: true, force: true }))
-
-const bin = path.join(outDir, "bin.js")
+const bin = path.join(inject("turnpikeBundle"), "bin.js")
 
 export interface Options {
   /** The home, with the data directory in it. */
