@@ -46,6 +46,8 @@ const nativeBehind = (launcher: string): ReadonlyArray<string> => {
   ]
 }
 
+const install = "npm install -g @anthropic-ai/claude-code"
+
 const places = [
   "~/.local/bin/claude",
   "~/.claude/local/claude",
@@ -65,6 +67,7 @@ export const find = (session: Session): Effect.Effect<ProgramSearch.Found, Harne
     cwd: session.cwd,
     env: { ...session.inheritedEnv, ...session.env },
     places,
+    install,
     nativeBehind
   })
 
@@ -102,7 +105,7 @@ export const make = (supervisor: Supervisor.Service): Program => {
       if (compareVersions(version, oldest) < 0) {
         return yield* HarnessError.notStarted(
           Failure.make("HARNESS_PROTOCOL", `${found.file} is Claude Code ${version}; the oldest that works here is ${oldest}`, {
-            remedy: "Update Claude Code: `claude update`, or npm install -g @anthropic-ai/claude-code."
+            remedy: `Update Claude Code: \`claude update\`, or ${install}.`
           })
         )
       }

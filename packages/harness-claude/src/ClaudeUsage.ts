@@ -58,8 +58,9 @@ export const ofResult = (record: ResultRecord, costBefore: number, seen: Seen): 
   const written = count(usage.cache_creation_input_tokens)
   const input = count(usage.input_tokens) + read + written
   const output = count(usage.output_tokens)
-  // An answer that was cut off did cost something, though it is reported as nothing.
-  if (input + output === 0 && seen.answers > 0) return Usage.unavailable
+  // Nothing is what it reports also for an answer that was cut off, which did cost something, and for
+  // a request that failed, of which it does not know what it cost.
+  if (input + output === 0 && (seen.answers > 0 || record.is_error)) return Usage.unavailable
   return {
     tokens: {
       source: "reported",

@@ -52,6 +52,11 @@ describe("ClaudeUsage", () => {
     })
   })
 
+  it("does not report nothing for a request that failed", () => {
+    const refused = record({ is_error: true, usage: { input_tokens: 0, output_tokens: 0 }, total_cost_usd: 0, modelUsage: {} })
+    assert.deepStrictEqual(ClaudeUsage.ofResult(refused, 0, ClaudeUsage.nothingSeen), Usage.unavailable)
+  })
+
   it("says that it does not know where nothing is told", () => {
     assert.deepStrictEqual(ClaudeUsage.ofResult(record({}), 0, seen), Usage.unavailable)
   })

@@ -31,6 +31,8 @@ export interface Query {
   readonly places: ReadonlyArray<string>
   /** The native programs that may stand behind a launcher, given the launcher's own path with links followed. */
   readonly nativeBehind: (launcher: string) => ReadonlyArray<string>
+  /** The command that installs the program, for whoever does not have it. */
+  readonly install?: string
 }
 
 export interface Found {
@@ -78,8 +80,11 @@ const inPath = (name: string, env: Query["env"], cwd: string): ReadonlyArray<str
 /** Finds the program. Fails with HARNESS_NOT_FOUND, naming where it looked. Starts nothing. */
 export const find = (query: Query): Effect.Effect<Found, HarnessError.HarnessError> =>
   Effect.suspend(() => {
-    const { cwd, env, harness, program } = query
-    const notFound = (message: string) => Effect.fail(HarnessError.notStarted(Failure.make("HARNESS_NOT_FOUND", message)))
+    const { cwd, env, harness, install, program } = query
+    const more = install === undefined
+      ? {}
+      : { remedy: `Install ${harness} (${install}), or name its program with --program; \`turnpike doctor\` says what is missing.` }
+    const notFound = (message: string) => Effect.fail(HarnessError.notStarted(Failure.make("HARNESS_NOT_FOUND", message, more)))
     if (program !== undefined) {
       const isPath = program.includes("/") || program.includes(path.sep)
       const candidates = isPath ? [path.resolve(cwd, program)] : inPath(program, env, cwd)

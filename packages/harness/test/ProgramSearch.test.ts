@@ -73,6 +73,11 @@ describe("ProgramSearch.find", () => {
       assert.strictEqual(named.failure.message, `there is no program other in PATH (${directory}/bin)`)
       const byPath = yield* Effect.flip(ProgramSearch.find(query(directory, { program: "/no/such" })))
       assert.strictEqual(byPath.failure.message, "there is no program /no/such")
+      const installable = yield* Effect.flip(ProgramSearch.find({ ...query(directory), install: "apt-get install toy" }))
+      assert.strictEqual(
+        installable.failure.remedy,
+        "Install toy (apt-get install toy), or name its program with --program; `turnpike doctor` says what is missing."
+      )
     }).pipe(Effect.scoped))
 
   it.effect("refuses a file that cannot be executed", () =>
