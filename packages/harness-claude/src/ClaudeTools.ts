@@ -17,6 +17,7 @@
  * call is within it.
  */
 import type { AgentRunSpec } from "@turnpike/contract"
+import { CommandPattern } from "@turnpike/harness"
 import { ToolAllowlist } from "@turnpike/kernel"
 import type * as Schema from "effect/Schema"
 
@@ -83,59 +84,6 @@ export const toArguments = (self: Plan): ReadonlyArray<string> =>
     ]
 
 /**
- * Splits a command line where one command ends and the next begins. Answers
- * `undefined` for one that does more than that: substitutions, redirections,
- * comments, several lines, a task in the background, unfinished quotes.
- */
-const simpleCommands = (line: string): ReadonlyArray<string> | undefined => {
-  const commands: Array<string> = []
-  let current = ""
-  let quote: "'" | "\"" | undefined
-  for (let index = 0; index < line.length; index++) {
-    const character = line[index]!
-    if (quote === "'") {
-      if (character === "'") quote = undefined
-      current += character
-      continue
-    }
-    if (character === "\\") {
-      current += character + (line[++index] ?? "")
-      continue
-    }
-    if (character === "`" || character === "$") return undefined
-    if (quote === "\"") {
-      if (character === "\"") quote = undefined
-      current += character
-      continue
-    }
-    if (character === "'" || character === "\"") quote = character
-    if (/[<>(){}\n\r#]/.test(character)) return undefined
-    if (character === ";" || character === "|" || character === "&") {
-      const two = line.slice(index, index + 2)
-      if (two === "&&" || two === "||") index++
-      else if (character === "&") return undefined
-      commands.push(current.trim())
-      current = ""
-      continue
-    }
-    current += character
-  }
-  if (quote !== undefined) return undefined
-  commands.push(current.trim())
-  return commands.every((command) => command !== "") ? commands : undefined
-}
-
-const matchesPattern = (command: string, pattern: string): boolean => {
-  const prefix = /^(.*?)(?: \*|:\*)$/s.exec(pattern)?.[1]
-  return prefix === undefined ? command === pattern : command === prefix || command.startsWith(`${prefix} `)
-}
-
-const commandOf = (input: Schema.Json | undefined): string | undefined => {
-  const command = typeof input === "object" && input !== null && !Array.isArray(input) && "command" in input ? input["command"] : undefined
-  return typeof command === "string" ? command : undefined
-}
-
-/**
  * Whether a call is within the list. Of a command line with a pattern in the
  * list, every command must be within a pattern, and what cannot be read for sure
  * is not.
@@ -147,10 +95,7 @@ export const holds = (self: Plan, name: string, input: Schema.Json | undefined):
     entry.tool === tool || (entry.tool.startsWith("mcp__") && tool.startsWith(`${entry.tool}__`))
   )
   if (matching.some(({ pattern }) => pattern === undefined)) return true
-  const command = commandOf(input)
-  const commands = command === undefined || matching.length === 0 ? undefined : simpleCommands(command)
-  return commands !== undefined
-    && commands.every((one) => matching.some(({ pattern }) => pattern !== undefined && matchesPattern(one, pattern)))
+  return CommandPattern.holds(matching.flatMap(({ pattern }) => pattern ?? []), CommandPattern.commandOf(input))
 }
 
 /** What is in force and what was asked, compared; empty lists mean that they agree. */

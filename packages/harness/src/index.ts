@@ -1,3 +1,4 @@
+export * as CommandPattern from "./CommandPattern.ts"
 export * as ContentLength from "./ContentLength.ts"
 export * as Dialect from "./Dialect.ts"
 export * as Failures from "./Failures.ts"
