@@ -3,7 +3,8 @@
  *
  * The keyboard is taken only while a line is asked for: while a turn runs the
  * terminal is in its ordinary mode, and Ctrl-C is a signal. What is pasted
- * beyond the line is kept for the next ones.
+ * beyond the line is kept for the next ones, and a Ctrl-D typed while a turn
+ * runs ends the input when the next line is asked for.
  */
 import * as Effect from "effect/Effect"
 import * as readline from "node:readline"
@@ -24,6 +25,14 @@ export interface KeyboardInput {
 }
 
 const historySize = 200
+
+/**
+ * A Ctrl-D that the terminal took in its ordinary mode is a NUL where it is read
+ * in another one (observed on Linux). That is also what Ctrl-Space sends, so it
+ * counts only where it was there before anybody could type: 100 ms.
+ */
+const endTypedAhead = "\0"
+const typedAheadMillis = 100
 
 export const make = (input: Readable, output: Writable): KeyboardInput => {
   let history: ReadonlyArray<string> = []
@@ -48,6 +57,16 @@ export const make = (input: Readable, output: Writable): KeyboardInput => {
         ...(keepsHistory ? { history: [...history] } : {})
       })
       let answer: Typed | undefined
+      let isEarly = true
+      const early = setTimeout(() => {
+        isEarly = false
+      }, typedAheadMillis)
+      const onKey = (_text: string | undefined, key: readline.Key | undefined) => {
+        if (!isEarly || key?.sequence !== endTypedAhead || lines.line !== "") return
+        if (answer === undefined && keepsHistory) lines.close()
+        else ended = true
+      }
+      input.on("keypress", onKey)
       const close = () => {
         if (keepsHistory && answer?._tag === "Line") begun = lines.line
         lines.close()
@@ -71,6 +90,8 @@ export const make = (input: Readable, output: Writable): KeyboardInput => {
         finish({ _tag: "Interrupt", wasEmpty: lines.line === "" })
       })
       lines.on("close", () => {
+        clearTimeout(early)
+        input.off("keypress", onKey)
         if (answer === undefined) {
           ended = true
           output.write("\n")

@@ -17,6 +17,8 @@ import * as TurnText from "./TurnText.ts"
 export type Reading =
   | { readonly _tag: "Line"; readonly text: string }
   | { readonly _tag: "Interrupt"; readonly wasEmpty: boolean }
+  /** A line that is no text; `why` is a sentence. */
+  | { readonly _tag: "Bad"; readonly why: string }
   | { readonly _tag: "End" }
 
 export interface Options {
@@ -34,7 +36,7 @@ export interface Options {
 export interface TerminalChannel extends Channel.Channel {
   /** Tells the failure of the turn that runs now, before its output is published. */
   readonly turnFailed: (error: TurnError.TurnError) => Effect.Effect<void>
-  /** Whether a turn has ended without success. */
+  /** Whether a turn has ended without success, or a line could not be read. */
   readonly hasFailed: () => boolean
 }
 
@@ -92,6 +94,13 @@ export const make = (options: Options): TerminalChannel => {
         continue
       }
       interrupts = 0
+      if (typed._tag === "Bad") {
+        hasFailed = true
+        isOpen = false
+        prompt = ""
+        yield* screen.show([{ to: "aside", text: `${typed.why}; nothing was asked\n` }])
+        continue
+      }
       isOpen = typed.text.endsWith("\\")
       prompt += isOpen ? `${typed.text.slice(0, -1)}\n` : typed.text
       if (isOpen) continue

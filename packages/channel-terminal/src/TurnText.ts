@@ -82,8 +82,8 @@ export const make = (style: Style): TurnText => {
   let isAtLineStart = true
   /** The text of the message that streams now. */
   let streamed = ""
-  /** The last whole message of the turn. */
-  let last: string | undefined
+  /** The messages of the turn, one after the other. */
+  let told = ""
   let header: string | undefined
   let activity = "waiting for the agent"
   const tools = new Map<string, string>()
@@ -104,12 +104,17 @@ export const make = (style: Style): TurnText => {
 
   const message = (event: Extract<AgentRunEvent.Payload, { readonly type: "message" }>): ReadonlyArray<Piece> => {
     if (isAside(event)) return event.text === "" ? [] : aside("dim", `  [${event.origin}] ${oneLine(event.text, remarkCharacters)}`)
-    const rest = event.text.startsWith(streamed) ? event.text.slice(streamed.length) : ""
+    const isContinued = event.text.startsWith(streamed)
+    const isShown = !isContinued && streamed.includes(event.text.trim())
+    // What streamed is not what was said in the end: that is said, too.
+    const before = isContinued || isShown ? [] : newLine()
+    const rest = isContinued ? event.text.slice(streamed.length) : isShown ? "" : event.text
     streamed = ""
-    if (event.text !== "") last = event.text
+    told += event.text
     const wasAtLineStart = isAtLineStart
     const pieces = answer(rest)
     return [
+      ...before,
       ...pieces,
       ...(pieces.length === 0 && wasAtLineStart ? [] : newLine()),
       ...(event.partial === true ? aside("warn", "  (cut off)") : [])
@@ -183,7 +188,7 @@ export const make = (style: Style): TurnText => {
     add,
     end: (ending) => {
       // Told by no event: an answer without messages, or one whose stream broke off before it.
-      const untold = ending.success && ending.answer !== last && ending.answer !== streamed
+      const untold = ending.success && !`${told}${streamed}`.endsWith(ending.answer)
         ? [...newLine(), ...answer(ending.answer)]
         : []
       const { failure } = ending
@@ -201,7 +206,7 @@ export const make = (style: Style): TurnText => {
         ...aside(ending.success ? "good" : "bad", `${ending.success ? "✓" : "✗"} ${ending.word} · ${duration(ending.durationMs)} · ${usage(ending.usage)}`)
       ]
       streamed = ""
-      last = undefined
+      told = ""
       activity = "waiting for the agent"
       tools.clear()
       denied.clear()

@@ -55,6 +55,28 @@ describe("KeyboardInput", () => {
       assert.deepStrictEqual(yield* both.keyboard.ask("> "), { _tag: "End" })
     }))
 
+  it.live("takes a Ctrl-D that came before the line was asked for, after what was typed before it", () =>
+    Effect.gen(function*() {
+      const ahead = make()
+      ahead.input.write("\0")
+      assert.deepStrictEqual(yield* ahead.keyboard.ask("> "), { _tag: "End" })
+      assert.deepStrictEqual(yield* ahead.keyboard.ask("> "), { _tag: "End" })
+      const more = make()
+      more.input.write("one\ntwo\n\0")
+      const readings = [yield* more.keyboard.ask("> "), yield* more.keyboard.ask("> "), yield* more.keyboard.ask("> ")]
+      assert.deepStrictEqual(readings, [line("one"), line("two"), { _tag: "End" }])
+      const question = make()
+      question.input.write("\0")
+      const asking = yield* Effect.forkChild(question.keyboard.question("? "), { startImmediately: true })
+      question.input.write("y\r")
+      assert.deepStrictEqual([yield* Fiber.join(asking), yield* question.keyboard.ask("> ")], [line("y"), { _tag: "End" }])
+    }))
+
+  it.live("does not take Ctrl-Space within a line for an end", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* typed(make(), "a\0b\r"), line("ab"))
+    }))
+
   it.live("ends where the terminal went away, also between two questions", () =>
     Effect.gen(function*() {
       const both = make()

@@ -73,6 +73,12 @@ const converse = (readings: ReadonlyArray<TerminalChannel.Reading>) =>
   })
 
 describe("TerminalChannel", () => {
+  it.effect("tells a line that is no text, asks nothing of it, and goes on", () =>
+    Effect.gen(function*() {
+      const { err, hasFailed, prompts } = yield* converse([line("half \\"), { _tag: "Bad", why: "line 2 is not UTF-8 text" }, line("a")])
+      assert.deepStrictEqual([err.split("\n")[0], hasFailed, prompts], ["line 2 is not UTF-8 text; nothing was asked", true, ["a"]])
+    }))
+
   it.effect("runs line after line until the end of input", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* converse([line("one"), line(""), line("  "), line("two")]), {

@@ -46,6 +46,18 @@ const told = (events: ReadonlyArray<AgentRunEvent.Payload>, ending: TurnText.End
 }
 
 describe("TurnText", () => {
+  it("does not repeat an answer that came in several messages", () => {
+    const { answer } = told([{ type: "message", text: "one " }, { type: "message", text: "two" }], { ...completed, answer: "one two" })
+    assert.strictEqual(answer, "one \ntwo\n")
+  })
+
+  it("tells what was said in the end where it is not what streamed", () => {
+    const { answer } = told([{ type: "text_delta", text: "draft" }, { type: "message", text: "final" }], { ...completed, answer: "final" })
+    assert.strictEqual(answer, "draft\nfinal\n")
+    const trimmed = told([{ type: "text_delta", text: "\nfinal\n" }, { type: "message", text: "final" }], { ...completed, answer: "final" })
+    assert.strictEqual(trimmed.answer, "\nfinal\n")
+  })
+
   it("tells a whole turn: the answer as it streams, tools as they run, and one last line", () => {
     const { answer, terminal } = told([
       { type: "tool_start", kind: "phase", call_id: "phase-launch", tool_name: "launch" },

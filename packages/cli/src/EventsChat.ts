@@ -81,6 +81,9 @@ export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scop
         const isEnd = signal === "terminate" || escalate === undefined
         if (isEnd) yield* Deferred.succeed(left, signal === "terminate" ? 143 : 130)
         const request = escalate === undefined ? undefined : yield* escalate(signal)
+        if (request !== undefined) {
+          Composition.say(`turnpike: ${request.mode === "hard" ? "cutting the turn off" : "asking the agent to end its turn; interrupt again to cut it off"}`)
+        }
         return { isHard: isEnd || request?.mode === "hard" }
       })
     )

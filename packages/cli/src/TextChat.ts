@@ -113,9 +113,18 @@ const stoppable = (session: AgentSession.AgentSession, preempt: Effect.Effect<bo
   }
 }
 
-const lines = (input: LineInput.LineInput): TerminalChannel.Options["read"] => () =>
-  Effect.map(input.next, (line): TerminalChannel.Reading =>
-    line._tag === "Text" ? { _tag: "Line", text: line.text } : line._tag === "End" ? { _tag: "End" } : { _tag: "Line", text: "" })
+const reading = (line: LineInput.Line): TerminalChannel.Reading => {
+  switch (line._tag) {
+    case "Text":
+      return { _tag: "Line", text: line.text }
+    case "Bad":
+      return { _tag: "Bad", why: `line ${line.number} of standard input ${line.why}` }
+    case "End":
+      return line
+  }
+}
+
+const lines = (input: LineInput.LineInput): TerminalChannel.Options["read"] => () => Effect.map(input.next, reading)
 
 /** Runs the conversation to its end and returns the exit code. */
 export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scope> =>

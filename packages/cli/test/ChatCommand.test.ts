@@ -99,7 +99,7 @@ describe("turnpike chat between programs", () => {
     running.child.kill("SIGTERM")
     const { code, stderr, stdout } = await running.ended
     assert.deepStrictEqual([code, Events.resultOf(stdout).verdict], [143, { type: "aborted", cause: "parent", mode: "hard" }])
-    assert.match(stderr, /^turnpike: killed: \d+ sleep 300\n$/)
+    assert.match(stderr, /^turnpike: cutting the turn off\nturnpike: killed: \d+ sleep 300\n$/)
   }, 30_000)
 
   it("cuts the running turn off at the second interrupt, and goes on", async () => {
@@ -107,8 +107,8 @@ describe("turnpike chat between programs", () => {
     running.child.stdin.write(prompt("one"))
     await running.until("\"text_delta\"")
     running.child.kill("SIGINT")
-    // The first is graceful, and this agent ignores it; nothing says so on a pipe, so the second waits for the first to be taken.
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    // This agent ignores a graceful request.
+    await running.until("asking the agent to end its turn; interrupt again to cut it off")
     running.child.kill("SIGINT")
     await running.until("\"result\":{\"result\"")
     running.child.stdin.end(prompt("two"))
@@ -135,6 +135,12 @@ describe("turnpike chat with a person", () => {
       stderr.replaceAll(/\d+\.\d s/g, "N s").split("\n").filter((line) => /^(✓|✗| {2}code)/.test(line)),
       ["✓ completed · N s · usage unknown", "✗ too many requests", "  code: RATE_LIMIT", "✗ error RATE_LIMIT · N s · usage unknown", "✓ completed · N s · usage unknown"]
     )
+  }, 30_000)
+
+  it("tells a line that is not text, and goes on", async () => {
+    const input = Buffer.concat([Buffer.from([0x68, 0xff, 0x0a]), Buffer.from("hi\n")])
+    const { code, stderr, stdout } = await Turnpike.run(chat("echo", "--format", "text"), { ...options, input })
+    assert.deepStrictEqual([code, stdout, stderr.split("\n")[0]], [3, "[\"hi\"]\n", "line 1 of standard input is not UTF-8 text; nothing was asked"])
   }, 30_000)
 
   it("remembers its session for a later run", async () => {
@@ -176,6 +182,20 @@ describe.skipIf(!Turnpike.hasTerminal)("turnpike chat on a terminal", () => {
     running.child.stdin.write("\u0004")
     const { code } = await running.ended
     assert.strictEqual(code, 0)
+  }, 30_000)
+
+  it("leaves after the turn when Ctrl-D was typed while it ran", async () => {
+    const slow = path.join(home, "slow.json")
+    fs.writeFileSync(slow, JSON.stringify({
+      description: "Takes a second to answer.",
+      turns: [{ repeats: true, do: [{ type: "text", text: "begun" }, { type: "delay", ms: 1000 }, { type: "end", reason: "completed" }] }]
+    }))
+    const running = Turnpike.startOnTerminal(chat(slow), options)
+    await running.until(ready)
+    running.child.stdin.write("hi\r")
+    await running.until("begun")
+    running.child.stdin.write("\u0004")
+    assert.strictEqual((await running.ended).code, 0)
   }, 30_000)
 
   it("ends the running turn at Ctrl-C, cuts it off at the second, and is ready for the next prompt", async () => {
