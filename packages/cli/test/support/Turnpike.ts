@@ -92,6 +92,28 @@ export const start = (args: ReadonlyArray<string>, options: Options): Running =>
     stdio: ["pipe", "pipe", "pipe"]
   }))
 
+/** The bytes that a process has written so far, to whatever it writes. */
+const writtenBy = (pid: number): number => Number(/^wchar: (\d+)$/m.exec(fs.readFileSync(`/proc/${pid}/io`, "utf8"))?.[1])
+
+/** Whether the machine tells how much a process has written. */
+export const canSeeWrites = fs.existsSync("/proc/self/io")
+
+/** Stops reading standard output, and completes when the command has stopped writing: half a second without a byte. */
+export const holdBack = async ({ child }: Running): Promise<void> => {
+  child.stdout.pause()
+  const deadline = Date.now() + patienceMs
+  const { pid } = child
+  if (pid === undefined) throw new Error("the command did not start")
+  let written = -1
+  for (let still = 0; still < 5; still++) {
+    if (Date.now() > deadline) throw new Error(`the command goes on writing although nobody reads: ${written} bytes so far`)
+    const now = writtenBy(pid)
+    if (now !== written) still = 0
+    written = now
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
 export interface ShellOptions {
   readonly input?: string | Uint8Array
   /** What a shell does before it runs the command. */
