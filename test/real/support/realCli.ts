@@ -11,7 +11,8 @@ const project = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 const platform = `${process.platform}-${process.arch}`
 
 const programs = {
-  claude: [`@anthropic-ai/claude-code-${platform}`, process.platform === "win32" ? "claude.exe" : "claude"]
+  claude: [`@anthropic-ai/claude-code-${platform}`, process.platform === "win32" ? "claude.exe" : "claude"],
+  copilot: [`@github/copilot-${platform}`, process.platform === "win32" ? "copilot.exe" : "copilot"]
 } as const
 
 export type RealCli = keyof typeof programs
@@ -53,14 +54,15 @@ export const makePrivatePlace = (): PrivatePlace => {
   }
 }
 
-/**
- * What makes Claude Code talk to a scripted model and to nothing else. `proxyUrl`
- * takes whatever it would send elsewhere; observed with Claude Code 2.1.332.
- */
-export const claudeEnv = (
-  place: PrivatePlace,
-  model: { readonly baseUrl: string; readonly proxyUrl: string; readonly apiKey: string }
-): Readonly<Record<string, string>> => ({
+/** The scripted model as a CLI has to know it. `proxyUrl` takes whatever the CLI would send elsewhere. */
+export interface Model {
+  readonly baseUrl: string
+  readonly proxyUrl: string
+  readonly apiKey: string
+}
+
+/** What makes Claude Code talk to a scripted model and to nothing else; observed with 2.1.332. */
+export const claudeEnv = (place: PrivatePlace, model: Model): Readonly<Record<string, string>> => ({
   ...place.env,
   CLAUDE_CONFIG_DIR: place.config,
   ANTHROPIC_BASE_URL: model.baseUrl,
@@ -69,6 +71,22 @@ export const claudeEnv = (
   DISABLE_AUTOUPDATER: "1",
   DISABLE_TELEMETRY: "1",
   DISABLE_ERROR_REPORTING: "1",
+  HTTP_PROXY: model.proxyUrl,
+  HTTPS_PROXY: model.proxyUrl,
+  NO_PROXY: "127.0.0.1"
+})
+
+/** The same for Copilot, observed with 1.0.102: Chat Completions, and no GitHub. */
+export const copilotEnv = (place: PrivatePlace, model: Model): Readonly<Record<string, string>> => ({
+  ...place.env,
+  COPILOT_HOME: place.config,
+  COPILOT_PROVIDER_BASE_URL: `${model.baseUrl}/v1`,
+  COPILOT_PROVIDER_TYPE: "openai",
+  COPILOT_PROVIDER_WIRE_API: "completions",
+  COPILOT_PROVIDER_API_KEY: model.apiKey,
+  COPILOT_MODEL: "gpt-5.4",
+  COPILOT_OFFLINE: "true",
+  COPILOT_AUTO_UPDATE: "false",
   HTTP_PROXY: model.proxyUrl,
   HTTPS_PROXY: model.proxyUrl,
   NO_PROXY: "127.0.0.1"

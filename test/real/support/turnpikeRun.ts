@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
-import { claudeEnv, makePrivatePlace, type PrivatePlace, programOf } from "./realCli.ts"
+import { claudeEnv, copilotEnv, makePrivatePlace, type Model, type PrivatePlace, programOf, type RealCli } from "./realCli.ts"
 
 const binary = fileURLToPath(new URL("../../../packages/cli/bin/turnpike.mjs", import.meta.url))
 
@@ -26,7 +26,7 @@ export interface Told {
 }
 
 export interface RunOptions {
-  /** Arguments after `run --harness claude --program …`. */
+  /** Arguments after `run --harness … --program …`. */
   readonly args?: ReadonlyArray<string>
   /** The task, on standard input. */
   readonly task: string
@@ -53,7 +53,13 @@ export interface Bench {
 
 const apiKey = "sk-scripted-key-of-the-real-test"
 
-export const makeBench = (server: ModelServer.ModelServer["Service"]): Bench => {
+/** What each CLI finds in its environment. */
+const environments: Readonly<Record<RealCli, (place: PrivatePlace, model: Model) => Readonly<Record<string, string>>>> = {
+  claude: (place, model) => ({ ...claudeEnv(place, model), CLAUDE_CODE_MAX_RETRIES: "1" }),
+  copilot: copilotEnv
+}
+
+export const makeBench = (server: ModelServer.ModelServer["Service"], cli: RealCli = "claude"): Bench => {
   const place = makePrivatePlace()
   const runId = `row-${randomUUID().slice(0, 8)}`
   const mark = randomUUID()
@@ -71,19 +77,18 @@ export const makeBench = (server: ModelServer.ModelServer["Service"]): Bench => 
   const start = (options: Omit<RunOptions, "task" | "args">, args: ReadonlyArray<string>, input: string): Promise<Told> =>
     new Promise((resolve, reject) => {
       const env: Record<string, string | undefined> = {
-        ...claudeEnv(place, {
+        ...environments[cli](place, {
           baseUrl: server.baseUrl(options.scenario ?? { type: "text" }, runId),
           proxyUrl: server.url,
           apiKey
         }),
-        CLAUDE_CODE_MAX_RETRIES: "1",
         TURNPIKE_HOME: path.join(place.home, "turnpike"),
         [markName]: mark,
         ...options.env
       }
       const child = spawn(
         process.execPath,
-        [binary, "run", `--program=${options.program ?? programOf("claude")}`, "--format=events", ...args],
+        [binary, "run", `--program=${options.program ?? programOf(cli)}`, "--format=events", ...args],
         { cwd: place.work, env, stdio: ["pipe", "pipe", "pipe"] }
       )
       const signal = (name: NodeJS.Signals) => void child.kill(name)
@@ -111,7 +116,7 @@ export const makeBench = (server: ModelServer.ModelServer["Service"]): Bench => 
         resolve({ exit, stdout, stderr, events, result: last?.type === "result" ? last.result : undefined })
       })
     })
-  const run: Bench["run"] = (options) => start(options, ["--harness=claude", ...(options.args ?? []), "-"], options.task)
+  const run: Bench["run"] = (options) => start(options, [`--harness=${cli}`, ...(options.args ?? []), "-"], options.task)
   const runSpec: Bench["runSpec"] = (file) => start({}, [`--spec=${file}`], "")
   const prompts = async () => (await Effect.runPromise(server.requests(runId))).at(-1)?.prompts ?? []
   return { place, runId, run, runSpec, prompts, processes, remove: place.remove }
