@@ -6,8 +6,9 @@ import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Semaphore from "effect/Semaphore"
 import * as fs from "node:fs"
 import { afterAll } from "vitest"
-import { cellOf, rows, toMarkdown } from "./support/claudeVerdicts.ts"
+import { rows } from "./support/claudeVerdicts.ts"
 import { breaches, eventually, makeBench, refusedWith } from "./support/turnpikeRun.ts"
+import { cellOf, toMarkdown } from "./support/verdictTable.ts"
 
 const runtime = ManagedRuntime.make(ModelServer.layer())
 afterAll(() => runtime.dispose())
@@ -50,8 +51,8 @@ describe("docs/harness-claude.md", () => {
     const from = text.indexOf(begin) + begin.length
     const to = text.indexOf(end)
     // UPDATE_DOCS=1 writes the table instead of comparing it.
-    if (process.env["UPDATE_DOCS"] === "1") fs.writeFileSync(file, text.slice(0, from) + toMarkdown() + text.slice(to))
-    else assert.strictEqual(text.slice(from, to), toMarkdown())
+    if (process.env["UPDATE_DOCS"] === "1") fs.writeFileSync(file, text.slice(0, from) + toMarkdown("Claude Code", rows) + text.slice(to))
+    else assert.strictEqual(text.slice(from, to), toMarkdown("Claude Code", rows))
   })
 
   it("cites recordings that are there", () => {

@@ -3,45 +3,13 @@
  * happen. The cells were written from recordings before they were run; where
  * Claude Code hides a fact, `hidden` says which.
  */
-import type { Failure, Verdict } from "@turnpike/contract"
+import type { Failure } from "@turnpike/contract"
 import { assert } from "@effect/vitest"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { programOf } from "./realCli.ts"
 import { type Bench, eventually, type Told } from "./turnpikeRun.ts"
-
-export interface Cell {
-  /** Null where the run was refused before it began. */
-  readonly reason: Verdict.TerminalReason | null
-  readonly success: boolean
-  readonly exit: 0 | 1 | 3 | 130 | 143
-  readonly error: Failure.FailureCode | null
-}
-
-export interface Row {
-  readonly name: string
-  readonly cell: Cell
-  /** What Claude Code does not tell, or tells otherwise, so that the cell is what it is; and the recording that shows it, under test/fixtures/claude/2.1.332. */
-  readonly hidden?: { readonly what: string; readonly recording: string }
-  /** Brings it about, and answers the run that is judged. */
-  readonly play: (bench: Bench) => Promise<Told>
-  /** What else must hold. */
-  readonly also?: (told: Told, bench: Bench) => void | Promise<void>
-}
-
-const success: Cell = { reason: "success", success: true, exit: 0, error: null }
-const failed = (error: Failure.FailureCode): Cell => ({ reason: "adapter_error", success: false, exit: 3, error })
-const refused = (error: Failure.FailureCode): Cell => ({ reason: null, success: false, exit: 1, error })
-const cancelled = (mode: "graceful" | "hard", exit: 130 | 143 = 130): Cell => ({
-  reason: `${mode}_cancel`,
-  success: false,
-  exit,
-  error: "CANCELLED"
-})
-
-const summary = (told: Told): string => told.result?.result.summary ?? ""
-const answerTo = (...prompts: ReadonlyArray<string>): string =>
-  `I was sent ${prompts.length} prompt${prompts.length === 1 ? "" : "s"}: ${JSON.stringify(prompts)}`
+import { answerTo, cancelled, failed, firstText, refused, type Row, success, summary } from "./verdictTable.ts"
 
 const status = (code: number, error: Failure.FailureCode): Row => ({
   name: `the service answers ${code}`,
@@ -72,15 +40,6 @@ const signalInTool = async (bench: Bench, signals: ReadonlyArray<NodeJS.Signals>
     send(name)
   }
   return run
-}
-
-const firstText = (then: (signal: (name: NodeJS.Signals) => void) => void) => {
-  let done = false
-  return (event: { readonly type: string }, signal: (name: NodeJS.Signals) => void) => {
-    if (done || event.type !== "text_delta") return
-    done = true
-    then(signal)
-  }
 }
 
 const killClaude = (bench: Bench): void => {
@@ -440,27 +399,3 @@ export const rows: ReadonlyArray<Row> = [
     }
   }
 ]
-
-/** What a run came to, in the table's terms. */
-export const cellOf = (told: Told, refusal: string | undefined): unknown =>
-  told.result === undefined
-    ? { reason: null, success: false, exit: told.exit, error: refusal ?? null }
-    : {
-      reason: told.result.reason,
-      success: told.result.result.success,
-      exit: told.exit,
-      error: told.result.error?.code ?? null
-    }
-
-/** The table as the documentation has it. */
-export const toMarkdown = (): string =>
-  [
-    "| what happens | reason | success | exit | error | what Claude Code hides |",
-    "|---|---|---|---|---|---|",
-    ...rows.map(({ cell, hidden, name }) => {
-      const shown = hidden === undefined ? "" : `${hidden.what} (\`${hidden.recording}\`)`
-      return `| ${name.replaceAll("|", "\\|")} | ${cell.reason ?? "refused"} | ${cell.success ? "yes" : "no"} | ${cell.exit} | ${
-        cell.error ?? ""
-      } | ${shown} |`
-    })
-  ].join("\n")

@@ -1,6 +1,6 @@
 /** Runs the turnpike binary on a real CLI, as a person would, and looks at what it leaves. */
 import { type AgentRunEvent, type AgentRunResult, StreamRules } from "@turnpike/contract"
-import { type ModelScenario, type ModelServer } from "@turnpike/testkit"
+import type { ModelRequest, ModelScenario, ModelServer } from "@turnpike/testkit"
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
@@ -46,6 +46,8 @@ export interface Bench {
   readonly runSpec: (file: string) => Promise<Told>
   /** What the user asked, as the last request to the model had it. */
   readonly prompts: () => Promise<ReadonlyArray<string>>
+  /** The last request to the model. */
+  readonly lastRequest: () => Promise<ModelRequest.ModelRequest | undefined>
   /** The row's living processes: pid and command line. */
   readonly processes: () => ReadonlyArray<{ readonly pid: number; readonly command: string }>
   readonly remove: () => void
@@ -118,8 +120,9 @@ export const makeBench = (server: ModelServer.ModelServer["Service"], cli: RealC
     })
   const run: Bench["run"] = (options) => start(options, [`--harness=${cli}`, ...(options.args ?? []), "-"], options.task)
   const runSpec: Bench["runSpec"] = (file) => start({}, [`--spec=${file}`], "")
-  const prompts = async () => (await Effect.runPromise(server.requests(runId))).at(-1)?.prompts ?? []
-  return { place, runId, run, runSpec, prompts, processes, remove: place.remove }
+  const lastRequest = async () => (await Effect.runPromise(server.requests(runId))).at(-1)
+  const prompts = async () => (await lastRequest())?.prompts ?? []
+  return { place, runId, run, runSpec, prompts, lastRequest, processes, remove: place.remove }
 }
 
 /** What is wrong with a stream: every breach of the contract and its rules. Nothing may stand there where a run was refused. */
