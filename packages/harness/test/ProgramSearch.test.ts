@@ -124,3 +124,48 @@ describe("ProgramSearch.describe", () => {
       assert.deepStrictEqual(said.exit?.code, 0)
     }))
 })
+
+describe("ProgramSearch.identify", () => {
+  const supervisor = Supervisor.layer({ containment: "group", reapOrphans: false })
+  const identity: ProgramSearch.Identity = { harness: "toy", names: ["toy"], args: ["--version"], version: /^toy (\d+\.\d+)\s*$/u }
+  /** Asks a program that does what the script says, in a session of its own environment. */
+  const ask = <A, E>(script: string, body: (session: { readonly cwd: string; readonly program: undefined; readonly inheritedEnv: Record<string, string>; readonly env: Record<string, string> }, spawn: Supervisor.Service["spawn"], file: string) => Effect.Effect<A, E>) =>
+    Effect.gen(function*() {
+      const directory = yield* place
+      const file = program(path.join(directory, "bin", "toy"), `#!/bin/sh\n${script}\n`)
+      const { spawn } = yield* Supervisor.Supervisor
+      const PATH = `${path.dirname(file)}${path.delimiter}${process.env["PATH"] ?? ""}`
+      return yield* body({ cwd: directory, program: undefined, inheritedEnv: { PATH }, env: { TOY: "1.2" } }, spawn, file)
+    }).pipe(Effect.scoped, Effect.provide(supervisor))
+
+  it.live("finds the program and its version, in the session's environment", () =>
+    ask("echo \"toy $TOY\"", (session, spawn, file) =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* ProgramSearch.identify(identity, session, spawn), { program: file, version: "1.2" })
+        assert.deepStrictEqual(yield* ProgramSearch.diagnose(identity, session, spawn), {
+          harness: "toy",
+          usable: true,
+          program: file,
+          version: "1.2",
+          findings: [{ level: "ok", message: `${file} is toy 1.2` }]
+        })
+      })))
+
+  it.live("refuses a program that says something else, or says it and fails", () =>
+    Effect.gen(function*() {
+      for (const script of ["echo tool 1.2", "echo toy 1.2; exit 1"]) {
+        const code = yield* ask(script, (session, spawn) => Effect.map(Effect.flip(ProgramSearch.identify(identity, session, spawn)), ({ failure }) => failure.code))
+        assert.strictEqual(code, "HARNESS_NOT_A_HARNESS", script)
+      }
+    }))
+
+  it.live("tells of a missing program in a diagnosis, with what to do", () =>
+    ask("exit 0", (session, spawn) =>
+      Effect.gen(function*() {
+        const diagnosis = yield* ProgramSearch.diagnose(identity, { ...session, program: "/no/such" }, spawn)
+        assert.deepStrictEqual([diagnosis.usable, diagnosis.findings.map(({ level, message, remedy }) => [level, message, remedy !== undefined])], [
+          false,
+          [["problem", "there is no program /no/such", true]]
+        ])
+      })))
+})
