@@ -28,9 +28,10 @@ await runSteps([
     const listed = tool("tsc", ["-p", "tsconfig.test.json", "--listFilesOnly"]).stdout.split("\n")
     const seen = new Set(listed.map((file) => path.relative(root, file).split(path.sep).join("/")))
     const tests = [...packageFolders.flatMap((folder) => filesBelow(`packages/${folder}/test`, (file) => file.endsWith(".ts"))), ...filesBelow("test", (file) => file.endsWith(".ts"))]
-    expectNone("files that tsconfig.test.json leaves out:", [...sources, ...tests].filter((file) => !seen.has(file)))
+    const examples = filesBelow("examples", (file) => file.endsWith(".ts"))
+    expectNone("files that tsconfig.test.json leaves out:", [...sources, ...tests, ...examples].filter((file) => !seen.has(file)))
     tool("tsc", ["-p", "tsconfig.test.json"])
-    return `${sources.length} sources, ${tests.length} files of tests`
+    return `${sources.length} sources, ${tests.length} files of tests, ${examples.length} of examples`
   }],
   ["lint sees what it should see", () => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-lint-"))

@@ -35,7 +35,7 @@ const bytewise = (text: string) => [...Buffer.from(text)].map((byte) => `printf 
 const textFrame = (add: string) => `${JSON.stringify({ op: "text", turn: 1, add })}`
 
 /** Every situation is here or among those that cannot be brought about: the compiler sees to it. */
-const homes: Readonly<Record<Exclude<Situation.Situation, keyof typeof cannot>, Home>> = {
+const homes: Readonly<Partial<Record<Situation.Situation, Home>>> = {
   echo: {},
   streams: { wants: [{ say: "one " }, { say: "two" }, { hang: true }] },
   silent: { wants: [{ hang: true }] },
@@ -67,26 +67,29 @@ const homes: Readonly<Record<Exclude<Situation.Situation, keyof typeof cannot>, 
   tells_options: { wants: [{ say: "{\"model\":\"parrot\",\"system\":\"$rules\"}" }] },
   never_ready: { hooks: { start: "sleep 986" } },
   ready_then_dies: { wants: [{ say: "$prompts" }, { done: "answered" }, { hook: "kill -9 $PPID" }] }
-}
+} satisfies Readonly<Record<Exclude<Situation.Situation, keyof typeof cannot>, Home>>
 
 /** Hooks run unasked: only where the harness allows everything do they leave a turn alone. */
 const needsEverything = ({ wants = [] }: Home, situation: string) => situation !== "oversteps" && wants.some((want) => "hook" in want)
 
+/** Gives the toy a home of its own, in which it is made to do what the situation says. */
+const driver: HarnessSuite.Driver = (situation, { directory }) =>
+  Effect.sync(() => {
+    const home = homes[situation]
+    if (home === undefined) throw new Error(`${situation} is excused, and is driven all the same`)
+    const configDir = path.join(directory, "toy")
+    fs.mkdirSync(configDir, { recursive: true })
+    const write = (file: string, content: unknown) => fs.writeFileSync(path.join(configDir, file), JSON.stringify(content))
+    write("model.json", { "*": echo, ...(home.wants === undefined ? {} : { [Situation.promptOf(situation)]: home.wants }) })
+    write("hooks.json", home.hooks ?? {})
+    write("free.json", { tools: home.free ?? [] })
+    return { program, configDir, ...(needsEverything(home, situation) ? { tools: ToolAllowlist.dangerousAll } : {}) }
+  })
+
 HarnessSuite.harnessSuite("ToyHarness", { describe: describe.concurrent, it: it.live }, {
   harness: ToyHarness.make,
   layer: Supervisor.layer({ reapOrphans: false }),
+  driver,
   tools: { execute: "sh", all: ["look", "sh"] },
-  cannot,
-  driver: (situation, { directory }) =>
-    Effect.sync(() => {
-      const home: Home | undefined = { ...homes }[situation as keyof typeof homes]
-      if (home === undefined) throw new Error(`${situation} is excused`)
-      const configDir = path.join(directory, "toy")
-      fs.mkdirSync(configDir, { recursive: true })
-      const write = (file: string, content: unknown) => fs.writeFileSync(path.join(configDir, file), JSON.stringify(content))
-      write("model.json", { "*": echo, ...(home.wants === undefined ? {} : { [Situation.promptOf(situation)]: home.wants }) })
-      write("hooks.json", home.hooks ?? {})
-      write("free.json", { tools: home.free ?? [] })
-      return { program, configDir, ...(needsEverything(home, situation) ? { tools: ToolAllowlist.dangerousAll } : {}) }
-    })
+  cannot
 })

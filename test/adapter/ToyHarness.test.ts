@@ -16,8 +16,9 @@ const program = path.join(folder, "toy-agent.mjs")
 const lines = (file: string) => fs.readFileSync(path.join(folder, file), "utf8").trimEnd().split("\n")
 
 describe("the adapter that the page walks through", () => {
-  it("has at most 200 lines", () => {
+  it("has at most 200 lines, as has the page", () => {
     assert.isAtMost(lines("ToyHarness.ts").length + lines("ToyWire.ts").length, 200)
+    assert.isAtMost(lines("../../docs/write-an-adapter.md").length, 200)
   })
 
   it("imports what is published, and nothing else", () => {

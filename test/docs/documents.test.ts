@@ -7,7 +7,7 @@ import { inject } from "vitest"
 import type {} from "../../packages/cli/test/support/bundle.ts"
 import { type Manifest, readJson, root } from "../architecture/support/Workspace.ts"
 import { environment, hasCommand, run } from "../packaging/support/Tarballs.ts"
-import { type CodeBlock, codeBlocks, fenceProblem, relativeLinks } from "./support/Markdown.ts"
+import { type CodeBlock, codeBlocks, excerptOf, excerptProblem, fenceProblem, relativeLinks } from "./support/Markdown.ts"
 
 const documents = spawnSync("git", ["-c", `safe.directory=${root}`, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.md"], {
   cwd: root,
@@ -60,8 +60,27 @@ describe("documents", () => {
   })
 })
 
+describe("excerpts in documents", () => {
+  it("are lines of the files that they name", () => {
+    const problems = blocks.flatMap((block) => {
+      const file = excerptOf(block)
+      if (file === undefined) return []
+      const named = path.join(root, file)
+      return [excerptProblem(block, fs.existsSync(named) ? fs.readFileSync(named, "utf8") : undefined)]
+    })
+    assert.isAtLeast(problems.length, 1)
+    assert.deepStrictEqual(problems.filter((problem) => problem !== undefined), [])
+  })
+
+  // `npm run check` sees to it that nothing of these folders is left out.
+  it("of TypeScript come from files whose types are checked", () => {
+    const files = blocks.filter(({ language }) => language === "ts").map(excerptOf).filter((file) => file !== undefined)
+    assert.deepStrictEqual(files.filter((file) => !/^(packages\/[^/]+\/(src|test)|test|examples)\/.+\.ts$/.test(file)), [])
+  })
+})
+
 describe("TypeScript in documents", () => {
-  const programs = blocks.filter(({ language }) => language === "ts")
+  const programs = blocks.filter((block) => block.language === "ts" && excerptOf(block) === undefined)
   const fileOf = (block: CodeBlock) => `${block.document.replace(/[^\w]+/g, "-")}-${block.line}.ts`
   const write = () => {
     fs.mkdirSync(work, { recursive: true })
@@ -150,6 +169,17 @@ describe("the reading of documents", () => {
       `A.md:14: sh knows no mark "later"`
     ])
     assert.throws(() => codeBlocks("B.md", "```ts\nconst a = 1"), "B.md:1 opens a code block that never closes")
+  })
+
+  it("sees an excerpt that is not in its file", () => {
+    const excerpt = (code: string) => codeBlocks("A.md", ["```ts of=a.ts", code, "```"].join("\n"))[0] ?? assert.fail("no block")
+    const text = "const a = 1\n  const b = 2\nconst c = 3\n"
+    assert.deepStrictEqual(["const a = 1\n  const b = 2", "const c = 3", "const b = 2", "const a", "const a = 1\nconst c = 3"].map((code) => excerptProblem(excerpt(code), text)), [
+      undefined,
+      undefined,
+      ...Array.from({ length: 3 }, () => "A.md:1: these lines are not in a.ts as they stand here")
+    ])
+    assert.strictEqual(excerptProblem(excerpt("a"), undefined), "A.md:1: there is no file a.ts")
   })
 
   it("finds relative links outside code", () => {

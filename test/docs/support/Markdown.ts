@@ -4,7 +4,9 @@
  * The word after the language decides. `ts` is type-checked, `ts run` is run as well. `sh` is run;
  * `sh exit=2` has to end with that code; `sh install` needs the network and is checked by name
  * only; `sh real` needs somebody's agent and a key. `json` and `jsonl` have to parse. `text` is for
- * people. Anything else is a mistake: nobody would try it.
+ * people. `of=FILE`, after `ts`, `jsonl` or `text`, marks an excerpt: whole lines that follow each
+ * other in that file of the repository, whose tests are the block's. Anything else is a mistake:
+ * nobody would try it.
  */
 export interface CodeBlock {
   readonly document: string
@@ -37,11 +39,21 @@ export const codeBlocks = (document: string, text: string): ReadonlyArray<CodeBl
 /** What is wrong with the fence itself, or nothing. */
 export const fenceProblem = (block: CodeBlock): string | undefined => {
   const where = `${block.document}:${block.line}`
-  const known: Readonly<Record<string, RegExp>> = { ts: /^run$/, sh: /^(exit=\d+|install|real)$/, json: /^$/, jsonl: /^$/, text: /^$/ }
+  const known: Readonly<Record<string, RegExp>> = { ts: /^(run|of=\S+)$/, sh: /^(exit=\d+|install|real)$/, json: /^$/, jsonl: /^of=\S+$/, text: /^of=\S+$/ }
   const marks = known[block.language]
   if (marks === undefined) return `${where}: nothing tries a block of "${block.language}"; use ts, sh, json, jsonl or text`
   const strange = block.marks.find((mark) => !marks.test(mark))
   return strange === undefined ? undefined : `${where}: ${block.language} knows no mark "${strange}"`
+}
+
+/** The file that a block is an excerpt of. */
+export const excerptOf = (block: CodeBlock): string | undefined => block.marks.find((mark) => mark.startsWith("of="))?.slice("of=".length)
+
+/** What is wrong with an excerpt, or nothing; `text` is the file's, absent where there is no such file. */
+export const excerptProblem = (block: CodeBlock, text: string | undefined): string | undefined => {
+  const where = `${block.document}:${block.line}`
+  if (text === undefined) return `${where}: there is no file ${excerptOf(block)}`
+  return `\n${text}`.includes(`\n${block.code}`) ? undefined : `${where}: these lines are not in ${excerptOf(block)} as they stand here`
 }
 
 /** The relative links of a document, without their anchors. */
