@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { AgentSession, Harness, Prompt } from "@turnpike/kernel"
+import { AgentSession, Harness, Prompt, ToolAllowlist } from "@turnpike/kernel"
 import { Supervisor } from "@turnpike/process"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -121,5 +121,19 @@ describe("ToyHarness", () => {
       const session = yield* harness.open(options(directory))
       const { failure } = yield* Effect.flip(AgentSession.runToOutput(session, Prompt.fromText("hello")))
       assert.deepStrictEqual([failure.code, failure.message], ["HARNESS_PROTOCOL", "the toy ended its turn for an unknown reason: bored"])
+    }))
+
+  test("takes a word of an earlier turn for late, also while the next one runs", (directory, harness) =>
+    Effect.gen(function*() {
+      const late = { op: "text", turn: 1, add: "too late" }
+      fs.writeFileSync(path.join(directory, "model.json"), JSON.stringify({ "*": [{ say: "one" }], next: [{ hook: `echo '${JSON.stringify(late)}'` }, { say: "two" }] }))
+      const session = yield* harness.open(options(directory, { tools: ToolAllowlist.dangerousAll }))
+      yield* AgentSession.runToOutput(session, Prompt.fromText("first"))
+      const notices: Array<unknown> = []
+      const { text } = yield* AgentSession.runToOutput(session, Prompt.fromText("next"), (event) =>
+        Effect.sync(() => {
+          if (event.type === "notice") notices.push([event.data.kind, event.data.raw])
+        }))
+      assert.deepStrictEqual({ text, notices }, { text: "two", notices: [["late_frame", late]] })
     }))
 })
