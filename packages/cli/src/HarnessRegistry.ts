@@ -20,6 +20,10 @@ const loaders = {
     const { ClaudeHarness } = await import("@turnpike/harness-claude")
     return ClaudeHarness.make()
   },
+  codex: async () => {
+    const { CodexHarness } = await import("@turnpike/harness-codex")
+    return CodexHarness.make()
+  },
   scripted: async ({ scenario }) => {
     const { ScriptedHarness } = await import("@turnpike/harness-scripted")
     return ScriptedHarness.make(scenario === undefined ? {} : { scenario })

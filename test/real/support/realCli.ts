@@ -10,8 +10,17 @@ const project = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 /** Node's names for the platform are also those of the packages. */
 const platform = `${process.platform}-${process.arch}`
 
+/** How the package of Codex names the platforms. */
+const codexTarget: Readonly<Record<string, string>> = {
+  "linux-x64": "x86_64-unknown-linux-musl",
+  "linux-arm64": "aarch64-unknown-linux-musl",
+  "darwin-x64": "x86_64-apple-darwin",
+  "darwin-arm64": "aarch64-apple-darwin"
+}
+
 const programs = {
   claude: [`@anthropic-ai/claude-code-${platform}`, process.platform === "win32" ? "claude.exe" : "claude"],
+  codex: [`@openai/codex-${platform}`, "vendor", codexTarget[platform] ?? platform, "bin", process.platform === "win32" ? "codex.exe" : "codex"],
   copilot: [`@github/copilot-${platform}`, process.platform === "win32" ? "copilot.exe" : "copilot"]
 } as const
 
@@ -75,6 +84,37 @@ export const claudeEnv = (place: PrivatePlace, model: Model): Readonly<Record<st
   HTTPS_PROXY: model.proxyUrl,
   NO_PROXY: "127.0.0.1"
 })
+
+/**
+ * The same for Codex, observed with 0.171.0, which takes its model's service from
+ * `config.toml` alone. What a test has put into `more.toml` beside it comes after.
+ */
+export const codexEnv = (place: PrivatePlace, model: Model): Readonly<Record<string, string>> => {
+  const more = path.join(place.config, "more.toml")
+  fs.writeFileSync(
+    path.join(place.config, "config.toml"),
+    `model = "gpt-5.4"
+model_provider = "scripted"
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "${model.baseUrl}/v1"
+env_key = "SCRIPTED_KEY"
+wire_api = "responses"
+request_max_retries = 1
+stream_max_retries = 1
+
+${fs.existsSync(more) ? fs.readFileSync(more, "utf8") : ""}`
+  )
+  return {
+    ...place.env,
+    CODEX_HOME: place.config,
+    SCRIPTED_KEY: model.apiKey,
+    HTTP_PROXY: model.proxyUrl,
+    HTTPS_PROXY: model.proxyUrl,
+    NO_PROXY: "127.0.0.1"
+  }
+}
 
 /** The same for Copilot, observed with 1.0.102: Chat Completions, and no GitHub. */
 export const copilotEnv = (place: PrivatePlace, model: Model): Readonly<Record<string, string>> => ({

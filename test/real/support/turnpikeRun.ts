@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
-import { claudeEnv, copilotEnv, makePrivatePlace, type Model, type PrivatePlace, programOf, type RealCli } from "./realCli.ts"
+import { claudeEnv, codexEnv, copilotEnv, makePrivatePlace, type Model, type PrivatePlace, programOf, type RealCli } from "./realCli.ts"
 
 const binary = fileURLToPath(new URL("../../../packages/cli/bin/turnpike.mjs", import.meta.url))
 
@@ -58,6 +58,7 @@ const apiKey = "sk-scripted-key-of-the-real-test"
 /** What each CLI finds in its environment. */
 const environments: Readonly<Record<RealCli, (place: PrivatePlace, model: Model) => Readonly<Record<string, string>>>> = {
   claude: (place, model) => ({ ...claudeEnv(place, model), CLAUDE_CODE_MAX_RETRIES: "1" }),
+  codex: codexEnv,
   copilot: copilotEnv
 }
 
