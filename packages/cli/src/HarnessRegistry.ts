@@ -24,6 +24,10 @@ const loaders = {
     const { CodexHarness } = await import("@turnpike/harness-codex")
     return CodexHarness.make()
   },
+  copilot: async () => {
+    const { CopilotHarness } = await import("@turnpike/harness-copilot")
+    return CopilotHarness.make()
+  },
   scripted: async ({ scenario }) => {
     const { ScriptedHarness } = await import("@turnpike/harness-scripted")
     return ScriptedHarness.make(scenario === undefined ? {} : { scenario })

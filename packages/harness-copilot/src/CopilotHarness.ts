@@ -1,0 +1,237 @@
+/**
+ * GitHub Copilot CLI as a harness: one process a session, over its JSON-RPC server.
+ *
+ * A process that was lost is started again and the session resumed. The system
+ * prompt, the service's key and the list of tools go in with the opening of the
+ * session on standard input, so none of them shows in a process list.
+ */
+import { type Capabilities, Failure } from "@turnpike/contract"
+import { type Dialect, Failures, type Frame, type JsonlPeer, SessionEnvironment, WarmSession } from "@turnpike/harness"
+import { type Harness, HarnessError } from "@turnpike/kernel"
+import { type Command, Supervisor } from "@turnpike/process"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { randomUUID } from "node:crypto"
+import * as CopilotConversation from "./CopilotConversation.ts"
+import * as CopilotProgram from "./CopilotProgram.ts"
+import * as CopilotProvider from "./CopilotProvider.ts"
+import * as CopilotTools from "./CopilotTools.ts"
+import * as CopilotWire from "./CopilotWire.ts"
+
+export const name = "copilot"
+
+/**
+ * `chosen_session_id` is unsupported because the adapter makes the id, a UUID:
+ * Copilot begins or continues whatever id it is given, so one that somebody else
+ * chose could continue what nobody meant. `isolation` is enforced for settings,
+ * history and sign-in, by a COPILOT_HOME of the session's own. Copilot counts
+ * premium requests, never money.
+ */
+export const capabilities: Capabilities.Capabilities = {
+  resume: "enforced",
+  chosen_session_id: "unsupported",
+  steering: "unsupported",
+  tool_allow_list: "enforced",
+  permission_requests: "enforced",
+  system_prompt: "advisory",
+  model_choice: "enforced",
+  usage: "enforced",
+  cost: "unsupported",
+  structured_output: "unsupported",
+  interrupt_keeps_history: "enforced",
+  isolation: "enforced",
+  background_tasks: "unsupported"
+}
+
+export interface Options {
+  /** How long a process may take until it is ready for a prompt; 60 s unless given. It needs about 1 s where nothing slows it down. */
+  readonly handshakeTimeout?: Duration.Input
+}
+
+const failed = (failure: Failure.Failure) => HarnessError.notStarted(failure)
+
+interface Planned {
+  readonly tools: CopilotTools.Plan
+  readonly choice: CopilotProvider.Choice
+}
+
+/** What cannot be honoured, before anything is started. */
+const planned = (session: Harness.SessionOptions): Effect.Effect<Planned, HarnessError.HarnessError> =>
+  Effect.suspend(() => {
+    const unsupported = (option: string, detail: string) => Effect.fail(HarnessError.unsupported(name, option, detail))
+    if (session.credentials?.claude != null) return unsupported("credentials.claude", "Copilot cannot sign in with it")
+    if (session.credentials?.codex != null) return unsupported("credentials.codex", "Copilot cannot sign in with it")
+    if (session.model !== undefined && /^\s*$/.test(session.model)) return unsupported("model", "it is blank")
+    const tools = CopilotTools.plan(session.tools)
+    if (tools.refused !== undefined) return unsupported(`tools.allow ${JSON.stringify(tools.refused.entry)}`, `it ${tools.refused.why}`)
+    const choice = CopilotProvider.choose({ ...session.inheritedEnv, ...session.env }, session.model)
+    return Result.isSuccess(choice) ? Effect.succeed({ tools, choice: choice.success }) : Effect.fail(choice.failure)
+  })
+
+const commandOf = (session: Harness.SessionOptions, file: string): Command.Command => ({
+  program: file,
+  args: ["--headless", "--no-auto-update", "--stdio"],
+  cwd: session.cwd,
+  env: SessionEnvironment.changes(session, {
+    // What the caller's own sessions allow is not what this one may do.
+    COPILOT_ALLOW_ALL: undefined,
+    ...(session.configDir === undefined ? {} : { COPILOT_HOME: session.configDir })
+  })
+})
+
+const decodeConnected = Schema.decodeUnknownResult(CopilotWire.Connected)
+const decodeOpened = Schema.decodeUnknownResult(CopilotWire.Opened)
+
+/** Sends a request of the handshake and answers what came back for it. */
+const ask = (peer: JsonlPeer.JsonlPeer, id: string, frame: Frame.Frame, deadline: Duration.Input) =>
+  Effect.map(peer.request(id, frame, deadline), (answer): typeof CopilotWire.Answer.Type => {
+    const message = CopilotWire.read(answer)
+    return message.kind === "answer" ? message.record : { id, error: { message: "an answer without the expected shape" } }
+  })
+
+/** Reads why a process that was just started refused to go on. */
+const refused = (session: Harness.SessionOptions) => (evidence: Dialect.Evidence): HarnessError.HarnessError | undefined => {
+  for (const item of evidence.received) {
+    if (item._tag === "Frame" && item.frame["method"] === "connect") {
+      return failed(Failure.make("HARNESS_NOT_A_HARNESS", "the program gives back what it is told; it is not Copilot"))
+    }
+  }
+  if (evidence.exit === undefined && !evidence.late) return undefined
+  // The version told that it is Copilot, so what it says is about this start.
+  const { failure } = Failures.handshake("Copilot", evidence, session.redact)
+  return failed(Failure.make("HANDSHAKE_FAILED", failure.message))
+}
+
+const handshake = (options: Options, session: Harness.SessionOptions, { choice, tools }: Planned, program: CopilotProgram.Identified) =>
+  Effect.fnUntraced(function*(peer: JsonlPeer.JsonlPeer, launch: Dialect.Launch) {
+    const deadline = options.handshakeTimeout ?? "60 seconds"
+    const refusal = (why: string) => failed(Failure.make("HANDSHAKE_FAILED", `Copilot refused to begin: ${session.redact(why).slice(0, 2048)}`))
+    const [connectId, openId] = [randomUUID(), randomUUID()]
+    const connect = yield* ask(peer, connectId, CopilotWire.connect(connectId), deadline)
+    if (connect.error !== undefined) return yield* refusal(connect.error.message)
+    const connected = decodeConnected(connect.result)
+    const protocol = Result.isSuccess(connected) ? connected.success.protocolVersion : undefined
+    if (protocol !== CopilotWire.protocolVersion) return yield* CopilotProgram.otherProtocol(protocol, CopilotWire.protocolVersion)
+
+    const sessionId = launch._tag === "Resume" ? launch.harnessSessionId : randomUUID()
+    const open = yield* ask(
+      peer,
+      openId,
+      CopilotWire.open(openId, launch._tag === "Resume" ? "resume" : "create", {
+        sessionId,
+        cwd: session.cwd,
+        model: choice.model,
+        provider: choice.provider,
+        system: session.system,
+        availableTools: tools.all ? undefined : tools.offered,
+        gateTools: !tools.all
+      }),
+      deadline
+    )
+    if (open.error !== undefined) {
+      return yield* (launch._tag === "Resume" && /\bSession not found\b/.test(open.error.message)
+        ? HarnessError.sessionLost(name, launch.harnessSessionId)
+        : refusal(open.error.message))
+    }
+    const opened = decodeOpened(open.result)
+    if (Result.isFailure(opened)) return yield* refusal("it did not say which session it opened")
+    return CopilotConversation.initial({
+      tools,
+      model: session.model,
+      sessionId: opened.success.sessionId,
+      resumed: launch._tag === "Resume",
+      redact: session.redact,
+      uuid: randomUUID,
+      version: (Result.isSuccess(connected) ? connected.success.version : undefined) ?? program.version,
+      testedVersion: CopilotProgram.tested
+    }, opened.success.modelState?.modelId ?? undefined)
+  })
+
+const dialect = (
+  options: Options,
+  session: Harness.SessionOptions,
+  plan: Planned,
+  program: CopilotProgram.Identified
+): Dialect.Dialect<CopilotConversation.State> => ({
+  harness: name,
+  framing: "content-length",
+  command: () => Effect.sync(() => commandOf(session, program.file)),
+  answers: (frame) => {
+    const message = frame["method"] === undefined ? CopilotWire.read(frame) : undefined
+    return message?.kind === "answer" ? message.record.id : undefined
+  },
+  handshake: handshake(options, session, plan, program),
+  refused: refused(session),
+  prompt: CopilotConversation.prompt,
+  frame: CopilotConversation.frame,
+  interrupt: CopilotConversation.interrupt,
+  died: () => undefined,
+  oneTurnPerProcess: false,
+  endOfInput: "3 seconds"
+})
+
+/** What a version means for the work. */
+const versionFinding = (version: string): Harness.Finding =>
+  version === CopilotProgram.tested
+    ? { level: "ok", message: `version ${version} is the one that is tested` }
+    : {
+      level: "warning",
+      message: `version ${version} is not the one that is tested, ${CopilotProgram.tested}`,
+      remedy: `If something is wrong, try that version: npm install -g @github/copilot@${CopilotProgram.tested}`
+    }
+
+const diagnose = (program: CopilotProgram.Program) =>
+  Effect.fn("CopilotHarness.diagnose")(function*(session: Harness.DiagnosisOptions): Effect.fn.Return<Harness.Diagnosis> {
+    const identified = yield* Effect.result(program.identify(session))
+    if (Result.isFailure(identified)) {
+      const { message, remedy } = identified.failure.failure
+      return { harness: name, usable: false, findings: [{ level: "problem", message, remedy }] }
+    }
+    const { file, launcher, version } = identified.success
+    const provider = CopilotProvider.choose(session.inheritedEnv, undefined)
+    const findings: Array<Harness.Finding> = [
+      { level: "ok", message: launcher === undefined ? `the program is ${file}` : `the program is ${file}, behind ${launcher}` },
+      versionFinding(version),
+      CopilotProgram.signIn(session.inheritedEnv),
+      ...(Result.isFailure(provider) && !/no model is named/.test(provider.failure.message)
+        ? [{ level: "problem" as const, message: provider.failure.failure.message, remedy: provider.failure.failure.remedy }]
+        : [])
+    ]
+    return {
+      harness: name,
+      usable: findings.every(({ level }) => level !== "problem"),
+      program: file,
+      version,
+      findings
+    }
+  })
+
+/** Makes the harness. Its sessions start their process through the supervisor. */
+export const make = (options: Options = {}): Effect.Effect<Harness.Harness, never, Supervisor.Supervisor> =>
+  Effect.map(Supervisor.Supervisor, (supervisor) => {
+    const program = CopilotProgram.make(supervisor)
+    return {
+      name,
+      capabilities,
+      check: Effect.fn("CopilotHarness.check")(function*(session: Harness.SessionOptions) {
+        yield* planned(session)
+        const { file, version } = yield* program.identify(session)
+        return { program: file, version }
+      }),
+      open: Effect.fn("CopilotHarness.open")(function*(session: Harness.SessionOptions) {
+        const plan = yield* planned(session)
+        const identified = yield* program.identify(session)
+        return yield* WarmSession.open({
+          sessionId: session.sessionId,
+          dialect: dialect(options, session, plan, identified),
+          spawn: supervisor.spawn,
+          resume: session.resume,
+          permission: session.permission,
+          redact: session.redact
+        })
+      }),
+      diagnose: diagnose(program)
+    }
+  })
