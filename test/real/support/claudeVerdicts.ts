@@ -9,7 +9,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { programOf } from "./realCli.ts"
 import { type Bench, eventually, type Told } from "./turnpikeRun.ts"
-import { answerTo, cancelled, failed, firstText, refused, type Row, success, summary } from "./verdictTable.ts"
+import { afterWritten, answerTo, cancelled, failed, firstText, refused, type Row, success, summary } from "./verdictTable.ts"
 
 const status = (code: number, error: Failure.FailureCode): Row => ({
   name: `the service answers ${code}`,
@@ -47,22 +47,6 @@ const killClaude = (bench: Bench): void => {
     // Its own process only, by its path: not what contains it.
     if (command.startsWith(`${programOf("claude")} --print`)) process.kill(pid, "SIGKILL")
   }
-}
-
-/** Claude Code writes a prompt down a moment after it has begun to answer; what it has not written, no resumption can find. */
-const afterWritten = (bench: Bench, text: string, then: () => void): void => {
-  const projects = path.join(bench.place.config, "projects")
-  const isWritten = () =>
-    fs.existsSync(projects) &&
-    fs.readdirSync(projects, { recursive: true, encoding: "utf8" }).some((file) =>
-      file.endsWith(".jsonl") && fs.readFileSync(path.join(projects, file), "utf8").includes(JSON.stringify(text))
-    )
-  const deadline = Date.now() + 20_000
-  const look = () => {
-    if (isWritten() || Date.now() > deadline) then()
-    else setTimeout(look, 10)
-  }
-  look()
 }
 
 const hostile = (name: string, prompt: string): Row => ({
@@ -106,7 +90,7 @@ export const rows: ReadonlyArray<Row> = [
       assert.strictEqual(summary(told), answerTo("hello"))
       // What the model billed; how much Claude Code says around a prompt is its own affair.
       const billed = (await bench.lastRequest())?.usage
-      assert.isDefined(billed)
+      assert.exists(billed)
       assert.deepStrictEqual(told.result?.usage.tokens, {
         source: "reported",
         input_tokens: billed.input + billed.cache_read + billed.cache_write,
@@ -137,7 +121,7 @@ export const rows: ReadonlyArray<Row> = [
         task: "first",
         scenario: { type: "hang" },
         args: ["--session=one"],
-        onEvent: firstText(() => afterWritten(bench, "first", () => killClaude(bench)))
+        onEvent: firstText(() => afterWritten(path.join(bench.place.config, "projects"), JSON.stringify("first"), () => killClaude(bench)))
       }),
     also: async (_, bench) => {
       const next = await bench.run({ task: "second", args: ["--session=one"] })

@@ -1,5 +1,7 @@
 /** What the verdict tables of all CLIs are made of. */
 import type { Failure, Verdict } from "@turnpike/contract"
+import * as fs from "node:fs"
+import * as path from "node:path"
 import type { Bench, Told } from "./turnpikeRun.ts"
 
 export interface Cell {
@@ -42,6 +44,25 @@ export const firstText = (then: (signal: (name: NodeJS.Signals) => void) => void
     done = true
     then(signal)
   }
+}
+
+/**
+ * Does something once `written` stands in the histories below a directory. A CLI
+ * writes a prompt down a moment after it has begun to answer; what it has not
+ * written, no resumption can find.
+ */
+export const afterWritten = (histories: string, written: string, then: () => void): void => {
+  const isWritten = () =>
+    fs.existsSync(histories) &&
+    fs.readdirSync(histories, { recursive: true, encoding: "utf8" }).some((file) =>
+      file.endsWith(".jsonl") && fs.readFileSync(path.join(histories, file), "utf8").includes(written)
+    )
+  const deadline = Date.now() + 20_000
+  const look = () => {
+    if (isWritten() || Date.now() > deadline) then()
+    else setTimeout(look, 10)
+  }
+  look()
 }
 
 /** What a run came to, in the table's terms. */
