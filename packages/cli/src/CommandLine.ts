@@ -45,8 +45,12 @@ const problemOf = (flag: Flag, value: string): Fault | undefined => {
   const name = `--${flag.name}`
   switch (flag.value.kind) {
     case "switch":
-    case "text":
       return undefined
+    case "text":
+      // A variable of a script that is not set, most likely. An empty task has a failure of its own.
+      return value !== "" || flag.name === "task"
+        ? undefined
+        : { message: `${name} is empty`, remedy: `Write ${name} ${flag.value.shown}, or leave it out.` }
     case "boolean":
       return value === "true" || value === "false"
         ? undefined

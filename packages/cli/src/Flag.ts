@@ -7,7 +7,7 @@ export type Value =
   | { readonly kind: "switch" }
   /** `true` or `false`; the flag alone means true. */
   | { readonly kind: "boolean" }
-  /** Any text. `shown` is its name in the help, such as `FILE`. */
+  /** Any text but an empty one. `shown` is its name in the help, such as `FILE`. */
   | { readonly kind: "text"; readonly shown: string }
   | { readonly kind: "choice"; readonly choices: ReadonlyArray<string> }
   /** A number above 0. */

@@ -1,9 +1,10 @@
 /**
  * Text that the command line names: a file, or standard input.
  *
- * It is taken as it is, to the byte; what is not UTF-8 is refused rather than
- * altered.
+ * It is taken as it is, to the byte; what is not UTF-8, or too long, is refused
+ * rather than altered.
  */
+import { LineInput } from "@turnpike/channel-terminal"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import { refuse, type Refusal } from "./Refusal.ts"
@@ -28,34 +29,80 @@ export const reasonOf = (cause: unknown): string => {
   return (code === undefined ? undefined : reasons[code]) ?? (cause instanceof Error ? cause.message : String(cause))
 }
 
-const unreadable = (name: string, flag: string | undefined, why: string): Refusal =>
-  refuse("FILE_UNREADABLE", `${flag === undefined ? "" : `${flag}: `}${shown(name)} cannot be read: ${why}`)
+/** Whether two names are of one regular file. */
+export const isSameFile = (name: string, other: string): boolean => {
+  if (name === standardInput) return false
+  const [one, two] = [name, other].map((each) => {
+    try {
+      return fs.statSync(each, { bigint: true, throwIfNoEntry: false })
+    } catch {
+      // What cannot be looked at is refused where it is opened.
+      return undefined
+    }
+  })
+  return one?.isFile() === true && one.dev === two?.dev && one.ino === two.ino
+}
 
-/** Reads a stream to its end. Interrupting it leaves the rest unread. */
-const drain = (stream: NodeJS.ReadStream): Effect.Effect<Buffer, string> =>
-  Effect.callback<Buffer, string>((resume) => {
+/** The longest text that is taken: 32 MiB, as a prompt of a conversation. */
+export const maxBytes = LineInput.defaultMaxBytes
+
+interface Problem {
+  readonly why: string
+  readonly remedy?: string
+}
+
+const tooLong: Problem = {
+  why: `it is longer than ${maxBytes} bytes`,
+  remedy: "Let the task name a file with the rest, which the agent reads as far as it needs."
+}
+const notText: Problem = { why: "it is not UTF-8 text", remedy: "Save it as UTF-8 text." }
+
+const unreadable = (name: string, flag: string | undefined, { why, ...facts }: Problem): Refusal =>
+  refuse("FILE_UNREADABLE", `${flag === undefined ? "" : `${flag}: `}${shown(name)} cannot be read: ${why}`, facts)
+
+/** Reads a stream to its end, or until it is too long. Interrupting it leaves the rest unread. */
+const drain = (stream: NodeJS.ReadableStream): Effect.Effect<Buffer, Problem> =>
+  Effect.callback<Buffer, Problem>((resume) => {
     const chunks: Array<Buffer> = []
-    const onData = (chunk: Buffer) => chunks.push(chunk)
-    const onEnd = () => resume(Effect.succeed(Buffer.concat(chunks)))
-    const onError = (cause: Error) => resume(Effect.fail(reasonOf(cause)))
-    stream.on("data", onData).once("end", onEnd).once("error", onError)
-    return Effect.sync(() => {
+    let bytes = 0
+    const leave = () => {
       stream.off("data", onData).off("end", onEnd).off("error", onError)
       stream.pause()
-    })
+    }
+    const onData = (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes <= maxBytes) return void chunks.push(chunk)
+      leave()
+      resume(Effect.fail(tooLong))
+    }
+    const onEnd = () => resume(Effect.succeed(Buffer.concat(chunks)))
+    const onError = (cause: Error) => resume(Effect.fail({ why: reasonOf(cause) }))
+    stream.on("data", onData).once("end", onEnd).once("error", onError)
+    return Effect.sync(leave)
   })
+
+const drainFile = (name: string): Effect.Effect<Buffer, Problem> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => fs.createReadStream(name)),
+    drain,
+    (stream) =>
+      Effect.sync(() => {
+        // What comes after the end of the reading concerns nobody.
+        stream.on("error", () => {})
+        stream.destroy()
+      })
+  )
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /** Reads the whole text. `flag` is the flag that names it, for the message. */
 export const read = (name: string, flag?: string): Effect.Effect<string, Refusal> =>
   Effect.gen(function*() {
-    const bytes = yield* (name === standardInput
-      ? drain(process.stdin)
-      : Effect.tryPromise({ try: (signal) => fs.promises.readFile(name, { signal }), catch: reasonOf })
-    ).pipe(Effect.mapError((why) => unreadable(name, flag, why)))
+    const bytes = yield* (name === standardInput ? drain(process.stdin) : drainFile(name)).pipe(
+      Effect.mapError((problem) => unreadable(name, flag, problem))
+    )
     return yield* Effect.try({
       try: () => decoder.decode(bytes),
-      catch: () => unreadable(name, flag, "it is not UTF-8 text")
+      catch: () => unreadable(name, flag, notText)
     })
   })

@@ -3,7 +3,7 @@
  *
  * It is prepared before anything runs, so that a run whose result could not be
  * delivered never starts. A regular file is replaced whole; a device or a pipe
- * is written to.
+ * is written to, and a named pipe waited for until somebody reads it.
  */
 import type { AgentRunResult } from "@turnpike/contract"
 import * as Effect from "effect/Effect"
@@ -21,31 +21,70 @@ export interface ResultFile {
 
 const format = (result: AgentRunResult.AgentRunResult): string => `${JSON.stringify(result, undefined, 2)}\n`
 
-/** The file behind symbolic links, so that the link stays. */
+/** The file behind symbolic links, so that the link stays, also one whose file is still to be made. */
 const followed = (file: string): string => {
-  try {
-    return fs.realpathSync(file)
-  } catch {
-    return file
+  let target = file
+  // Links that go in a circle are none of these: looking at the file has failed before.
+  while (fs.lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+    target = path.resolve(fs.realpathSync(path.dirname(target)), fs.readlinkSync(target))
   }
+  return target
 }
 
-const prepare = (file: string): WholeFile.Pending => {
-  const target = followed(path.resolve(file))
-  const stat = fs.statSync(target, { throwIfNoEntry: false })
-  if (stat?.isDirectory() === true) throw Object.assign(new Error("it is a directory"), { code: "EISDIR" })
-  if (stat !== undefined && !stat.isFile()) {
-    fs.accessSync(target, fs.constants.W_OK)
-    return { target, complete: (text) => fs.writeFileSync(target, text), discard: () => {} }
-  }
-  if (stat !== undefined) fs.accessSync(target, fs.constants.W_OK)
-  return WholeFile.begin(target, stat === undefined ? 0o666 : stat.mode & 0o777)
+/** A place for the text. Both effects fail with what the system says. */
+interface Pending {
+  readonly complete: (text: string) => Effect.Effect<void, unknown>
+  readonly discard: Effect.Effect<void>
 }
 
-/** Prepares the file, or refuses with `RESULT_UNWRITABLE`. What was prepared and not written goes with the scope. */
-export const open = (file: string): Effect.Effect<ResultFile, Refusal, Scope.Scope> => {
+const attempt = <A>(run: () => A): Effect.Effect<A, unknown> => Effect.try({ try: run, catch: (cause) => cause })
+
+const codeOf = (cause: unknown): string | undefined => (cause as NodeJS.ErrnoException | undefined)?.code
+
+/** Tries again while the system says that it would have to wait. Waiting within a call would hold up everything else, signals included. */
+const retried = <A>(run: () => A, waits: string): Effect.Effect<A, unknown> =>
+  attempt(run).pipe(
+    Effect.catch((cause) => codeOf(cause) === waits ? Effect.andThen(Effect.sleep(20), Effect.suspend(() => retried(run, waits))) : Effect.fail(cause))
+  )
+
+const pipe = (file: string, waiting: Effect.Effect<void>): Effect.Effect<Pending, unknown> =>
+  Effect.gen(function*() {
+    const opened = retried(() => fs.openSync(file, fs.constants.O_WRONLY | fs.constants.O_NONBLOCK), "ENXIO")
+    const told = Effect.andThen(Effect.delay(waiting, 1000), Effect.never)
+    const descriptor = yield* Effect.raceFirst(opened, told)
+    return {
+      complete: (text) =>
+        Effect.gen(function*() {
+          const bytes = Buffer.from(text)
+          for (let at = 0; at < bytes.length;) at += yield* retried(() => fs.writeSync(descriptor, bytes, at), "EAGAIN")
+        }),
+      discard: Effect.sync(() => fs.closeSync(descriptor))
+    }
+  })
+
+const prepare = (file: string, waiting: Effect.Effect<void>): Effect.Effect<Pending, unknown> =>
+  Effect.gen(function*() {
+    const target = path.resolve(file)
+    const stat = yield* attempt(() => fs.statSync(target, { throwIfNoEntry: false }))
+    if (stat?.isDirectory() === true) return yield* Effect.fail(Object.assign(new Error("it is a directory"), { code: "EISDIR" }))
+    if (stat?.isSocket() === true) return yield* Effect.fail(new Error("it is a socket"))
+    if (stat?.isFIFO() === true) return yield* pipe(target, waiting)
+    if (stat !== undefined) yield* attempt(() => fs.accessSync(target, fs.constants.W_OK))
+    if (stat !== undefined && !stat.isFile()) {
+      return { complete: (text) => attempt(() => fs.writeFileSync(target, text)), discard: Effect.void }
+    }
+    const whole = yield* attempt(() => WholeFile.begin(followed(target), stat === undefined ? 0o666 : stat.mode & 0o777))
+    return { complete: (text) => attempt(() => whole.complete(text)), discard: Effect.sync(whole.discard) }
+  })
+
+/**
+ * Prepares the file, or refuses with `RESULT_UNWRITABLE`. What was prepared and
+ * not written goes with the scope. `waiting` is run where a named pipe has had
+ * no reader for a second.
+ */
+export const open = (file: string, waiting: Effect.Effect<void> = Effect.void): Effect.Effect<ResultFile, Refusal, Scope.Scope> => {
   const unwritable = (cause: unknown) => {
-    const code = (cause as NodeJS.ErrnoException | undefined)?.code
+    const code = codeOf(cause)
     const why = code === "ENOENT"
       ? "its directory does not exist"
       : code === "EACCES" || code === "EPERM"
@@ -54,15 +93,16 @@ export const open = (file: string): Effect.Effect<ResultFile, Refusal, Scope.Sco
       ? "its disk is full"
       : code === "EROFS"
       ? "its file system is read-only"
+      : code === "EPIPE"
+      ? "its reader went away"
       : InputText.reasonOf(cause)
     return refuse("RESULT_UNWRITABLE", `the result cannot be written to ${file}: ${why}`)
   }
   return Effect.acquireRelease(
-    Effect.try({ try: () => prepare(file), catch: unwritable }),
-    (pending) => Effect.sync(pending.discard)
+    Effect.mapError(prepare(file, waiting), unwritable),
+    (pending) => pending.discard,
+    { interruptible: true }
   ).pipe(
-    Effect.map((pending) => ({
-      write: (result) => Effect.try({ try: () => pending.complete(format(result)), catch: unwritable })
-    }))
+    Effect.map((pending) => ({ write: (result) => Effect.mapError(pending.complete(format(result)), unwritable) }))
   )
 }

@@ -11,6 +11,7 @@ import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import { type Given, one } from "./CommandLine.ts"
 import * as Composition from "./Composition.ts"
+import * as InputText from "./InputText.ts"
 import * as Program from "./Program.ts"
 import { refuse, type Refusal } from "./Refusal.ts"
 import * as ResultFile from "./ResultFile.ts"
@@ -78,6 +79,19 @@ const text = (out: Outlet.Outlet, err: Outlet.Outlet, requests: ShownRequests.Sh
   }
 }
 
+/** The file of the result, which is none that this command reads. */
+const resultOf = (given: Given, resultPath: string): Effect.Effect<ResultFile.ResultFile, Refusal, Scope.Scope> => {
+  const same = ["task-file", "spec", "system-file"].find((flag) => {
+    const input = one(given, flag)
+    return input !== undefined && InputText.isSameFile(input, resultPath)
+  })
+  return same === undefined
+    ? ResultFile.open(resultPath, noted(`waiting for a reader of ${resultPath}`))
+    : Effect.fail(refuse("USAGE", `--result-file and --${same} name the same file, ${resultPath}`, {
+      remedy: "Choose another --result-file: the result would take the place of what it came of."
+    }))
+}
+
 /** What is wrong with standard output, without the name of the port that says so. */
 const detail = ({ message, reason }: ChannelError.ChannelError): string => reason._tag === "Publish" ? reason.detail : message
 
@@ -105,7 +119,7 @@ const command = (given: Given, positional: string | undefined): Effect.Effect<nu
       const spec = yield* SpecInput.make(given, positional)
       const redact = Composition.redactor(spec)
       const resultPath = one(given, "result-file")
-      const resultFile = resultPath === undefined ? undefined : yield* ResultFile.open(resultPath)
+      const resultFile = resultPath === undefined ? undefined : yield* resultOf(given, resultPath)
       const ask: Permission.Decider | undefined = isAtTerminal(chosen)
         ? TerminalPermission.make({
           keyboard: KeyboardInput.make(process.stdin, process.stderr),

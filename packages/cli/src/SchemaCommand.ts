@@ -2,7 +2,6 @@
  * `turnpike schema`: prints a contract as JSON Schema.
  */
 import { Contracts } from "@turnpike/contract"
-import { Outlet } from "@turnpike/channel-terminal"
 import * as Effect from "effect/Effect"
 import { quote } from "./CommandLine.ts"
 import * as Program from "./Program.ts"
@@ -26,13 +25,23 @@ export const unknownContract = (name: string, names: ReadonlyArray<string>): Ref
   })
 }
 
-/** Prints a text, or refuses where nobody takes it. */
-export const print = (content: string): Effect.Effect<void, Refusal> => {
-  const out = Outlet.make(process.stdout, "standard output")
-  return Effect.andThen(out.write(content), out.flush).pipe(
-    Effect.mapError((error) => refuse("OUTPUT_CLOSED", error.message, { remedy: "Keep standard output open." }))
-  )
-}
+/**
+ * Prints a text. Answers whether it was taken whole: a reader that stops early,
+ * such as `head`, has what it wanted. Refuses where it cannot be written.
+ */
+export const print = (content: string): Effect.Effect<boolean, Refusal> =>
+  Effect.callback((resume) => {
+    process.stdout.write(content, (error) => {
+      const code = (error as NodeJS.ErrnoException | null | undefined)?.code
+      resume(
+        error == null
+          ? Effect.succeed(true)
+          : code === "EPIPE" || code === "ECONNRESET"
+          ? Effect.succeed(false)
+          : Effect.fail(refuse("OUTPUT_CLOSED", `standard output cannot be written: ${error.message}`, { remedy: "Write to something that takes it." }))
+      )
+    })
+  })
 
 export const main = ([name]: ReadonlyArray<string>): Promise<number> =>
-  Program.run(Effect.as(Effect.flatMap(text(name), print), 0))
+  Program.run(Effect.map(Effect.flatMap(text(name), print), (isTaken) => isTaken ? 0 : 1))

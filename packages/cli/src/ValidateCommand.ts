@@ -108,8 +108,8 @@ const command = (given: Given, [name = "", file = InputText.standardInput]: Read
       return 3
     }
     if (report.faults > 0) return 3
-    yield* print(`${shown(file)}: valid ${name}${isByLine || isStream ? `, ${report.checked} ${report.checked === 1 ? "line" : "lines"}` : ""}\n`)
-    return 0
+    const isTaken = yield* print(`${shown(file)}: valid ${name}${isByLine || isStream ? `, ${report.checked} ${report.checked === 1 ? "line" : "lines"}` : ""}\n`)
+    return isTaken ? 0 : 1
   })
 
 export const main = (given: Given, positionals: ReadonlyArray<string>): Promise<number> => Program.run(command(given, positionals))

@@ -88,6 +88,14 @@ describe("a command line", () => {
     assert.deepStrictEqual(refused(...args), [message, remedy])
   })
 
+  it.each([["harness", "NAME"], ["session", "ID"], ["model", "NAME"], ["cwd", "DIR"], ["allow-tool", "NAME"], ["program", "PATH"], ["data-dir", "DIR"], ["result-file", "FILE"], ["task-file", "FILE"], ["spec", "FILE"], ["system-file", "FILE"]] as const)(
+    "refuses an empty --%s",
+    (flag, shown) => {
+      assert.deepStrictEqual(refused("run", `--${flag}`, "", "t"), [`--${flag} is empty`, `Write --${flag} ${shown}, or leave it out.`])
+      assert.deepStrictEqual(refused("run", `--${flag}=`, "t"), [`--${flag} is empty`, `Write --${flag} ${shown}, or leave it out.`])
+    }
+  )
+
   it.each(["0", "-1", "abc", "NaN", "Infinity", "1e3", "0x10", "", " 5", "5s", "99999999999999"])("refuses a timeout of %j", (value) => {
     assert.deepStrictEqual(refused("run", `--timeout=${value}`), [
       `--timeout is ${JSON.stringify(value)}; it takes a number of seconds above 0`,

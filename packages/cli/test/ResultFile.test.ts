@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { AgentRunResult } from "@turnpike/contract"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
+import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as ResultFile from "../src/ResultFile.ts"
@@ -82,5 +83,46 @@ describe("the result file", () => {
         assert.strictEqual(failure.code, "RESULT_UNWRITABLE")
       }))
       assert.strictEqual(fs.readFileSync(file, "utf8"), "old")
+    }))
+
+  it.effect("stays behind its link, also where it is still to be made", () =>
+    Effect.gen(function*() {
+      const directory = yield* Scratch.directory
+      fs.mkdirSync(path.join(directory, "below"))
+      fs.symlinkSync("below/second", path.join(directory, "first"))
+      fs.symlinkSync("result.json", path.join(directory, "below/second"))
+      yield* Effect.scoped(Effect.flatMap(ResultFile.open(path.join(directory, "first")), (opened) => opened.write(result)))
+      assert.deepStrictEqual(fs.readdirSync(path.join(directory, "below")).sort(), ["result.json", "second"])
+      assert.isTrue(fs.lstatSync(path.join(directory, "first")).isSymbolicLink())
+    }))
+
+  it.live.skipIf(process.platform === "win32")("waits for whoever reads a named pipe, and gives all of it at the reader's pace", () =>
+    Effect.gen(function*() {
+      const file = path.join(yield* Scratch.directory, "pipe")
+      assert.strictEqual(spawnSync("mkfifo", [file]).status, 0)
+      const waited = yield* Deferred.make<void>()
+      const long = { ...result, result: { success: true, summary: "x".repeat(1_000_000) } }
+      const writing = yield* Effect.forkChild(
+        Effect.scoped(Effect.flatMap(ResultFile.open(file, Effect.asVoid(Deferred.succeed(waited, undefined))), (opened) => opened.write(long)))
+      )
+      yield* Deferred.await(waited)
+      const text = yield* Effect.promise(() => fs.promises.readFile(file, "utf8"))
+      yield* Fiber.join(writing)
+      assert.strictEqual(text, `${JSON.stringify(long, undefined, 2)}\n`)
+    }))
+
+  it.live.skipIf(process.platform === "win32")("is given up for a named pipe that nobody reads when the wait is interrupted, or whose reader went away", () =>
+    Effect.gen(function*() {
+      const file = path.join(yield* Scratch.directory, "pipe")
+      assert.strictEqual(spawnSync("mkfifo", [file]).status, 0)
+      const waiting = yield* Effect.forkChild(Effect.scoped(ResultFile.open(file)), { startImmediately: true })
+      yield* Fiber.interrupt(waiting)
+      const reader = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK)
+      const error = yield* Effect.flip(Effect.scoped(Effect.gen(function*() {
+        const opened = yield* ResultFile.open(file)
+        fs.closeSync(reader)
+        yield* opened.write(result)
+      })))
+      assert.strictEqual(error.failure.message, `the result cannot be written to ${file}: its reader went away`)
     }))
 })

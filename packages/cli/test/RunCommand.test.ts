@@ -425,6 +425,39 @@ describe.concurrent("turnpike run, refused", () => {
     assert.deepStrictEqual(refused(ended), { exit: 1, code: "FILE_UNREADABLE", message: "the current directory does not exist any more" })
   }, 30_000)
 
+  it("a text that is too long, wherever it comes from", async () => {
+    const long = Buffer.alloc(32 * 1024 * 1024 + 1, "a")
+    const file = inHome("long")
+    fs.writeFileSync(file, long)
+    const message = "cannot be read: it is longer than 33554432 bytes"
+    const piped = refused(await Turnpike.run(["run", "--harness", "scripted", "-"], { ...options, input: long }))
+    assert.deepStrictEqual(piped, { exit: 1, code: "FILE_UNREADABLE", message: `the argument -: standard input ${message}` })
+    const named = refused(await Turnpike.run(["run", "--harness", "scripted", "--task-file", file], options))
+    assert.deepStrictEqual(named, { exit: 1, code: "FILE_UNREADABLE", message: `--task-file: ${file} ${message}` })
+    fs.rmSync(file)
+  }, 30_000)
+
+  it("a result in the place of what it came of", async () => {
+    const file = inHome("both")
+    fs.writeFileSync(file, "a task")
+    fs.linkSync(file, inHome("both-too"))
+    for (const [flag, name] of [["task-file", file], ["spec", file], ["system-file", inHome("both-too")]] as const) {
+      const failure = refused(await Turnpike.run(["run", "--harness", "scripted", `--${flag}`, file, "--result-file", name], options))
+      assert.strictEqual(failure.exit, 2, failure.message)
+    }
+    assert.strictEqual(fs.readFileSync(file, "utf8"), "a task")
+  }, 30_000)
+
+  it("an interrupt while nobody reads the result's pipe: nothing was started", async () => {
+    const file = inHome("pipe")
+    assert.strictEqual(spawnSync("mkfifo", [file]).status, 0)
+    const running = Turnpike.start([...echo, "--result-file", file, "hi"], options)
+    await running.until(`waiting for a reader of ${file}`)
+    running.child.kill("SIGINT")
+    const { code, stderr, stdout } = await running.ended
+    assert.deepStrictEqual([code, stdout, stderr.split("\n")[1]], [130, "", "turnpike: stopped before the run began; nothing was started"])
+  }, 30_000)
+
   it("a session of another directory", async () => {
     await Turnpike.run([...echo, "--session", "here", "hi"], options)
     const failure = refused(await Turnpike.run([...echo, "--session", "here", "--cwd", inHome("project"), "hi"], options))

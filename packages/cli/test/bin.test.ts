@@ -27,6 +27,13 @@ describe.concurrent("turnpike", () => {
     }
   }, 30_000)
 
+  it.skipIf(process.platform === "win32")("says nothing when a reader has read enough", async () => {
+    for (const command of ["schema agent-run-event", "run --help"]) {
+      const ended = await Turnpike.run(command.split(" "), { ...options, redirect: "| true" })
+      assert.deepStrictEqual([ended.stdout, ended.stderr], ["", ""])
+    }
+  }, 30_000)
+
   it("prints help on standard output", async () => {
     for (const args of [["--help"], ["help"], ...commands.map(({ name }) => [name, "--help"])]) {
       const { code, stderr, stdout } = await Turnpike.run(args, options)
