@@ -8,6 +8,10 @@ describe("printable", () => {
       "a␛[2Jb␇␍\n\tc␡\ufffdd \u{1f600} é"
     )
   })
+
+  it("shows what would turn the direction of writing, and keeps text that is written from the right", () => {
+    assert.strictEqual(Printable.printable("rm \u202etxt.oof\u202c \u2066x\u2069 \u05e9\u05dc\u05d5\u05dd"), "rm \ufffdtxt.oof\ufffd \ufffdx\ufffd \u05e9\u05dc\u05d5\u05dd")
+  })
 })
 
 describe("oneLine", () => {
