@@ -6,13 +6,15 @@
  * session on standard input, so none of them shows in a process list.
  */
 import { type Capabilities, Failure } from "@turnpike/contract"
-import { type Dialect, Failures, type Frame, type JsonlPeer, SessionEnvironment, WarmSession } from "@turnpike/harness"
+import { type Dialect, Failures, type Frame, JsonlPeer, SessionEnvironment, WarmSession } from "@turnpike/harness"
 import { type Harness, HarnessError } from "@turnpike/kernel"
 import { type Command, Supervisor } from "@turnpike/process"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import { randomUUID } from "node:crypto"
 import * as CopilotConversation from "./CopilotConversation.ts"
 import * as CopilotProgram from "./CopilotProgram.ts"
@@ -70,11 +72,14 @@ const planned = (session: Harness.SessionOptions): Effect.Effect<Planned, Harnes
     return Result.isSuccess(choice) ? Effect.succeed({ tools, choice: choice.success }) : Effect.fail(choice.failure)
   })
 
-const commandOf = (session: Harness.SessionOptions, file: string): Command.Command => ({
+const commandOf = (
+  session: Pick<Harness.SessionOptions, "cwd" | "inheritedEnv"> & Partial<Pick<Harness.SessionOptions, "env" | "configDir">>,
+  file: string
+): Command.Command => ({
   program: file,
   args: ["--headless", "--no-auto-update", "--stdio"],
   cwd: session.cwd,
-  env: SessionEnvironment.changes(session, {
+  env: SessionEnvironment.changes({ inheritedEnv: session.inheritedEnv, env: session.env ?? {} }, {
     // What the caller's own sessions allow is not what this one may do.
     COPILOT_ALLOW_ALL: undefined,
     ...(session.configDir === undefined ? {} : { COPILOT_HOME: session.configDir })
@@ -90,6 +95,32 @@ const ask = (peer: JsonlPeer.JsonlPeer, id: string, frame: Frame.Frame, deadline
     const message = CopilotWire.read(answer)
     return message.kind === "answer" ? message.record : { id, error: { message: "an answer without the expected shape" } }
   })
+
+const answers = (frame: Frame.Frame): string | undefined => {
+  const message = frame["method"] === undefined ? CopilotWire.read(frame) : undefined
+  return message?.kind === "answer" ? message.record.id : undefined
+}
+
+const decodeAuthStatus = Schema.decodeUnknownResult(CopilotWire.AuthStatus)
+
+/** Asks Copilot whether it is signed in, in a process of its own; `undefined` where it does not tell within 10 s. */
+const authStatus = (supervisor: Supervisor.Service, session: Harness.DiagnosisOptions, file: string) =>
+  Effect.gen(function*() {
+    const child = yield* supervisor.spawn(commandOf(session, file))
+    const peer = yield* JsonlPeer.makeContentLength({ write: child.stdin.write, bytes: child.bytes }, answers)
+    yield* Effect.forkScoped(Stream.runDrain(peer.received))
+    const [connectId, statusId] = [randomUUID(), randomUUID()]
+    yield* ask(peer, connectId, CopilotWire.connect(connectId), "10 seconds")
+    const { result } = yield* ask(peer, statusId, CopilotWire.authStatus(statusId), "10 seconds")
+    const status = decodeAuthStatus(result)
+    return Result.isSuccess(status) ? { isAuthenticated: status.success.isAuthenticated, login: status.success.login ?? undefined } : undefined
+  }).pipe(
+    Effect.scoped,
+    Effect.timeoutOption("10 seconds"),
+    Effect.map(Option.getOrUndefined),
+    // A program that cannot be asked has told its version; the finding says so.
+    Effect.catch(() => Effect.succeed(undefined))
+  )
 
 /** Reads why a process that was just started refused to go on. */
 const refused = (session: Harness.SessionOptions) => (evidence: Dialect.Evidence): HarnessError.HarnessError | undefined => {
@@ -158,10 +189,7 @@ const dialect = (
   harness: name,
   framing: "content-length",
   command: () => Effect.sync(() => commandOf(session, program.file)),
-  answers: (frame) => {
-    const message = frame["method"] === undefined ? CopilotWire.read(frame) : undefined
-    return message?.kind === "answer" ? message.record.id : undefined
-  },
+  answers,
   handshake: handshake(options, session, plan, program),
   refused: refused(session),
   prompt: CopilotConversation.prompt,
@@ -182,7 +210,7 @@ const versionFinding = (version: string): Harness.Finding =>
       remedy: `If something is wrong, try that version: npm install -g @github/copilot@${CopilotProgram.tested}`
     }
 
-const diagnose = (program: CopilotProgram.Program) =>
+const diagnose = (program: CopilotProgram.Program, supervisor: Supervisor.Service) =>
   Effect.fn("CopilotHarness.diagnose")(function*(session: Harness.DiagnosisOptions): Effect.fn.Return<Harness.Diagnosis> {
     const identified = yield* Effect.result(program.identify(session))
     if (Result.isFailure(identified)) {
@@ -194,7 +222,7 @@ const diagnose = (program: CopilotProgram.Program) =>
     const findings: Array<Harness.Finding> = [
       { level: "ok", message: launcher === undefined ? `the program is ${file}` : `the program is ${file}, behind ${launcher}` },
       versionFinding(version),
-      CopilotProgram.signIn(session.inheritedEnv),
+      CopilotProgram.signIn(session.inheritedEnv) ?? CopilotProgram.signInOf(yield* authStatus(supervisor, session, file)),
       ...(Result.isFailure(provider) && !/no model is named/.test(provider.failure.message)
         ? [{ level: "problem" as const, message: provider.failure.failure.message, remedy: provider.failure.failure.remedy }]
         : [])
@@ -232,6 +260,6 @@ export const make = (options: Options = {}): Effect.Effect<Harness.Harness, neve
           redact: session.redact
         })
       }),
-      diagnose: diagnose(program)
+      diagnose: diagnose(program, supervisor)
     }
   })

@@ -107,22 +107,8 @@ export const otherProtocol = (version: number | undefined, expected: number): Ha
 type Environment = Readonly<Record<string, string | undefined>>
 const valueOf = (env: Environment, name: string): string | undefined => env[name] === "" ? undefined : env[name]
 
-/** The directory of Copilot's settings; undefined where there is no HOME. */
-const homeOf = (env: Environment): string | undefined =>
-  valueOf(env, "COPILOT_HOME") ?? (valueOf(env, "HOME") === undefined ? undefined : path.join(env["HOME"]!, ".copilot"))
-
-/** Whether a file of settings names someone who is signed in. It may have comments, so it is not parsed. */
-const namesUser = (file: string): boolean => {
-  try {
-    return /"(?:logged_?in_?users|last_?logged_?in_?user|copilot_?tokens)"\s*:\s*[[{]\s*["{]/i.test(fs.readFileSync(file, "utf8"))
-  } catch {
-    // No settings, or none that can be read.
-    return false
-  }
-}
-
-/** How a session will sign in, as far as that can be seen without asking the service. */
-export const signIn = (env: Environment): Harness.Finding => {
+/** How a session will sign in, as far as the environment tells; undefined where Copilot has to be asked. */
+export const signIn = (env: Environment): Harness.Finding | undefined => {
   const service = valueOf(env, "COPILOT_PROVIDER_BASE_URL")
   if (service !== undefined) {
     return valueOf(env, "COPILOT_MODEL") === undefined && valueOf(env, "COPILOT_PROVIDER_MODEL_ID") === undefined
@@ -135,13 +121,17 @@ export const signIn = (env: Environment): Harness.Finding => {
   }
   const by = ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"].find((name) => valueOf(env, name) !== undefined)
   if (by !== undefined) return { level: "ok", message: `signs in by ${by} of the environment; whether it is valid shows with the first turn` }
-  const directory = homeOf(env)
-  const file = directory === undefined ? undefined : ["config.json", "settings.json"].map((name) => path.join(directory, name)).find(namesUser)
-  if (file !== undefined) return { level: "ok", message: `signs in as ${file} says; whether that is valid shows with the first turn` }
+  return undefined
+}
+
+/** What Copilot itself says of its sign-in; undefined where it could not be asked. */
+export const signInOf = (status: { readonly isAuthenticated: boolean; readonly login: string | undefined } | undefined): Harness.Finding => {
+  if (status?.isAuthenticated === true) {
+    return { level: "ok", message: `is signed in${status.login === undefined ? "" : ` as ${status.login}`}; whether that is valid shows with the first turn` }
+  }
   return {
-    // A sign-in can be in the system's keychain alone, which is not looked into.
-    level: "warning",
-    message: `no sign-in was found: none in the environment${directory === undefined ? "" : `, none in ${directory}`}; a keychain is not looked into`,
+    level: status === undefined ? "warning" : "problem",
+    message: status === undefined ? "could not be asked whether it is signed in" : "is not signed in, and the environment names no token and no service",
     remedy: "Run `copilot` and type /login, or set COPILOT_GITHUB_TOKEN, or set COPILOT_PROVIDER_BASE_URL with its key and COPILOT_MODEL."
   }
 }

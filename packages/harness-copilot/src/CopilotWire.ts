@@ -41,6 +41,8 @@ export const HookInvoke = Schema.Struct({
 
 /** What `connect` answers. */
 export const Connected = Schema.Struct({ protocolVersion: Schema.Finite, version: maybe(Schema.String) })
+/** What `auth.getStatus` answers. It spends no token. */
+export const AuthStatus = Schema.Struct({ isAuthenticated: Schema.Boolean, login: maybe(Schema.String) })
 /** What `session.create` and `session.resume` answer. */
 export const Opened = Schema.Struct({
   sessionId: Schema.String,
@@ -276,6 +278,8 @@ type Outgoing = { readonly [key: string]: Schema.Json }
 const request = (id: string, method: string, params: Outgoing): Outgoing => ({ jsonrpc: "2.0", id, method, params })
 
 export const connect = (id: string): Outgoing => request(id, "connect", {})
+
+export const authStatus = (id: string): Outgoing => request(id, "auth.getStatus", {})
 
 /** The model's service, where it is not GitHub's: what the server takes in place of the environment's COPILOT_PROVIDER_ variables, which it does not read. */
 export type Provider = { readonly [key: string]: Schema.Json }

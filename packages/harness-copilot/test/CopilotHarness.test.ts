@@ -208,14 +208,16 @@ describe("CopilotHarness.open", () => {
 })
 
 describe("CopilotHarness.diagnose", () => {
-  const diagnose = (directory: string, harness: Harness.Harness, more: Readonly<Record<string, string>>, version?: string) =>
-    harness.diagnose({ program: copilot(directory, "exit 9", version), cwd: directory, inheritedEnv: { ...env, HOME: directory, ...more } })
+  const diagnose = (directory: string, harness: Harness.Harness, more: Readonly<Record<string, string>>, version?: string, mode?: string) =>
+    harness.diagnose({ program: mode === undefined ? copilot(directory, "exit 9", version) : server(directory, mode), cwd: directory, inheritedEnv: { ...env, HOME: directory, ...more } })
 
-  test("says how it would sign in, without starting anything", (directory, harness) =>
+  test("says how it would sign in, and asks Copilot where the environment does not tell", (directory, harness) =>
     Effect.gen(function*() {
-      const found = (more: Readonly<Record<string, string>>) =>
-        Effect.map(diagnose(directory, harness, more), ({ findings, usable }) => [usable, findings[2]?.level, findings[2]?.message.split(";")[0]])
-      assert.deepStrictEqual(yield* found({}), [true, "warning", `no sign-in was found: none in the environment, none in ${directory}/.copilot`])
+      const found = (more: Readonly<Record<string, string>>, mode?: string) =>
+        Effect.map(diagnose(directory, harness, more, undefined, mode), ({ findings, usable }) => [usable, findings[2]?.level, findings[2]?.message.split(";")[0]])
+      assert.deepStrictEqual(yield* found({}), [true, "warning", "could not be asked whether it is signed in"])
+      assert.deepStrictEqual(yield* found({}, "signed-in"), [true, "ok", "is signed in as me"])
+      assert.deepStrictEqual(yield* found({}, "signed-out"), [false, "problem", "is not signed in, and the environment names no token and no service"])
       assert.deepStrictEqual(yield* found({ GH_TOKEN: "t" }), [true, "ok", "signs in by GH_TOKEN of the environment"])
       assert.deepStrictEqual(yield* found({ COPILOT_PROVIDER_BASE_URL: "http://x", COPILOT_MODEL: "m" }), [
         true,
@@ -223,9 +225,6 @@ describe("CopilotHarness.diagnose", () => {
         "uses a model's service of its own by COPILOT_PROVIDER_BASE_URL"
       ])
       assert.deepStrictEqual((yield* found({ COPILOT_PROVIDER_BASE_URL: "http://x" })).slice(0, 2), [true, "warning"])
-      fs.mkdirSync(path.join(directory, ".copilot"))
-      fs.writeFileSync(path.join(directory, ".copilot", "config.json"), "// a comment\n{\"loggedInUsers\":[{\"host\":\"https://github.com\",\"login\":\"me\"}]}")
-      assert.deepStrictEqual(yield* found({}), [true, "ok", `signs in as ${directory}/.copilot/config.json says`])
     }))
 
   test("tells traps, versions, and a program that is missing", (directory, harness) =>

@@ -21,6 +21,8 @@ const answer = ({ id, method, params }) => {
   switch (method) {
     case "connect":
       return send({ id, result: { ok: true, protocolVersion: mode === "protocol-4" ? 4 : 3, version: "1.0.102" } })
+    case "auth.getStatus":
+      return send({ id, result: mode === "signed-in" ? { isAuthenticated: true, login: "me" } : { isAuthenticated: false } })
     case "session.create":
       return mode === "refuses"
         ? send({ id, error: { code: -32603, message: "bad key=sk-abcdefghijkl" } })
