@@ -4,7 +4,7 @@
  */
 import type { AgentRunSpec } from "@turnpike/contract"
 import { Printable } from "@turnpike/channel-terminal"
-import { Permission, Redaction, RunPreparation, ToolAllowlist } from "@turnpike/kernel"
+import { type ChannelError, Permission, Redaction, RunPreparation, ToolAllowlist } from "@turnpike/kernel"
 import { Orphans, type Supervisor } from "@turnpike/process"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -40,6 +40,9 @@ export const hider = (spec: AgentRunSpec.AgentRunSpec): Redaction.Redactor => Re
 export const say = (text: string): void => {
   process.stderr.write(`${Printable.printable(text)}\n`)
 }
+
+/** What is wrong with standard output, without the name of the port that says so. */
+export const detail = ({ message, reason }: ChannelError.ChannelError): string => reason._tag === "Publish" ? reason.detail : message
 
 /** Tells why a command could not do what was asked. */
 export const tell = ({ failure }: Refusal, redact: Redaction.Redactor = redactor()): void => {

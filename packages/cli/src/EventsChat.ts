@@ -7,7 +7,7 @@
  */
 import { type AgentRunResult, Failure, Usage, Verdict } from "@turnpike/contract"
 import { LineInput, type Outlet, PromptLine } from "@turnpike/channel-terminal"
-import { Cancel, type Harness, Run, type RunPreparation, RunStream } from "@turnpike/kernel"
+import { Cancel, type ChannelError, type Harness, Run, type RunPreparation, RunStream } from "@turnpike/kernel"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -74,7 +74,7 @@ export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scop
     const left = yield* Deferred.make<number>()
     let escalate: ((signal: Cancel.Signal) => Effect.Effect<Cancel.Request>) | undefined
     let hasFailed = false
-    let isLost = false
+    let lost: ChannelError.ChannelError | undefined
 
     yield* signals.receiveBy((signal) =>
       Effect.gen(function*() {
@@ -88,9 +88,9 @@ export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scop
       })
     )
     const sink: RunStream.Sink = (event) =>
-      Effect.tapError(out.write(`${JSON.stringify(event)}\n`), () =>
+      Effect.tapError(out.write(`${JSON.stringify(event)}\n`), (error) =>
         Effect.sync(() => {
-          isLost = true
+          lost = error
         }))
 
     const input = LineInput.make(process.stdin)
@@ -127,13 +127,13 @@ export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scop
         if (typeof line === "number") return line
         if (line._tag === "End") return hasFailed ? 3 : 0
         yield* answer(line)
-        if (isLost) {
-          Composition.tell(refuse("OUTPUT_CLOSED", "the reader of standard output went away before everything was told"))
-          return 3
-        }
+        if (lost !== undefined) return 3
       }
     })
     const code = yield* conversation
-    yield* Effect.ignore(out.flush)
-    return code
+    // What was written last may wait for its reader yet.
+    if (lost === undefined) lost = yield* Effect.match(out.flush, { onFailure: (error) => error, onSuccess: () => undefined })
+    if (lost === undefined) return code
+    Composition.tell(refuse("OUTPUT_CLOSED", `${Composition.detail(lost)} before everything was told`))
+    return code === 0 ? 1 : code
   })

@@ -92,9 +92,6 @@ const resultOf = (given: Given, resultPath: string): Effect.Effect<ResultFile.Re
     }))
 }
 
-/** What is wrong with standard output, without the name of the port that says so. */
-const detail = ({ message, reason }: ChannelError.ChannelError): string => reason._tag === "Publish" ? reason.detail : message
-
 const isAtTerminal = (chosen: Format): boolean =>
   chosen === "text" && process.stdin.isTTY === true && process.stderr.isTTY === true
 
@@ -172,7 +169,7 @@ const command = (given: Given, positional: string | undefined): Effect.Effect<nu
       return 1
     }
     if (shown._tag === "Some") {
-      Composition.tell(refuse("OUTPUT_CLOSED", `${detail(shown.value)} before everything was told; the run ended as ${TurnText.word(result.verdict)}`), redact)
+      Composition.tell(refuse("OUTPUT_CLOSED", `${Composition.detail(shown.value)} before everything was told; the run ended as ${TurnText.word(result.verdict)}`), redact)
       return exitCode === 0 ? 1 : exitCode
     }
     return exitCode

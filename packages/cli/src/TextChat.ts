@@ -13,7 +13,8 @@ import * as Fiber from "effect/Fiber"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { fromFailure, type Refusal } from "./Refusal.ts"
+import * as Composition from "./Composition.ts"
+import { fromFailure, refuse, type Refusal } from "./Refusal.ts"
 import * as RememberedSession from "./RememberedSession.ts"
 import { graceMillis } from "./RunCommand.ts"
 import type * as Signals from "./Signals.ts"
@@ -182,8 +183,11 @@ export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scop
       Effect.as(undefined)
     )
     const code = yield* Effect.raceFirst(conversation, Deferred.await(left))
-    yield* Effect.ignore(Effect.andThen(out.flush, err.flush))
+    yield* Effect.ignore(err.flush)
     const decided = yield* Deferred.poll(left)
+    // An answer that was written last may wait for its reader yet.
+    const flushed = Effect.mapError(out.flush, (error) => refuse("OUTPUT_CLOSED", `${Composition.detail(error)} before everything was told`))
+    yield* code !== undefined || decided._tag === "Some" ? Effect.ignore(flushed) : flushed
     if (code !== undefined) return code
     if (decided._tag === "Some") return yield* decided.value
     return keyboard === undefined && channel.hasFailed() ? 3 : 0

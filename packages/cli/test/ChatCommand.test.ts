@@ -69,6 +69,18 @@ describe("turnpike chat between programs", () => {
     assert.deepStrictEqual(Events.runs(stdout).map(Events.resultOf).map(({ error, result }) => error?.code ?? result.summary), ["first", "RATE_LIMIT", "again"])
   }, 30_000)
 
+  it.skipIf(!fs.existsSync("/dev/full"))("says why nobody got what was told", async () => {
+    for (const format of ["events", "text"]) {
+      const { code, stderr } = await Turnpike.run(chat("echo", "--format", format), {
+        ...options,
+        input: format === "events" ? prompt("one") + prompt("two") : "one\n",
+        redirect: ">/dev/full"
+      })
+      assert.match(stderr, /standard output cannot be written: ENOSPC.*\n {2}code: (OUTPUT_CLOSED|CHANNEL_LOST)\n/)
+      assert.strictEqual(code, format === "events" ? 3 : 1)
+    }
+  }, 30_000)
+
   it("says nothing where nothing is asked", async () => {
     assert.deepStrictEqual(await Turnpike.run(chat("echo"), options), { code: 0, signal: null, stdout: "", stderr: "" })
   }, 30_000)
