@@ -2,8 +2,9 @@
  * Codex as a harness: one process a session, over its app-server.
  *
  * A process holds one thread. One that was lost is started again and the thread
- * resumed. Sandbox, permission, model and instructions are said with every start
- * and every resume, because Codex inherits none of them.
+ * resumed. Sandbox, permission and model are said with every start and every
+ * resume, because Codex inherits none of them; instructions of a session that is
+ * continued are added to its thread, because Codex would keep to those of its start.
  */
 import { type Capabilities, Failure } from "@turnpike/contract"
 import { type Dialect, Failures, type JsonlPeer, SessionEnvironment, WarmSession } from "@turnpike/harness"
@@ -130,6 +131,8 @@ const dialect = (
     sandbox: plan.sandbox,
     webSearch: CodexTools.webSearch(plan)
   }
+  /** Whether the thread has the session's instructions: a process that is started again need not add them again. */
+  let isInstructed = false
   const ask = (peer: JsonlPeer.JsonlPeer, id: string, frame: Parameters<JsonlPeer.JsonlPeer["request"]>[1]) =>
     Effect.map(peer.request(id, frame, deadline), CodexWire.read)
   return {
@@ -151,6 +154,11 @@ const dialect = (
         if (thread === undefined || Result.isFailure(thread)) {
           return yield* failed(Failure.make("HARNESS_PROTOCOL", "Codex did not say which thread it began"))
         }
+        if (launch._tag === "Resume" && session.system !== undefined && !isInstructed) {
+          const added = yield* ask(peer, "instructions", CodexWire.instruct("instructions", thread.success.thread.id, session.system))
+          if (added.kind === "failure") return yield* threadRefused(added.error, launch, session)
+        }
+        isInstructed = true
         return CodexConversation.initial({
           tools: plan,
           model: session.model,

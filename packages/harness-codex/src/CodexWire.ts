@@ -276,7 +276,7 @@ export interface Terms {
 }
 
 /**
- * All that decides what the thread may do is said each time: nothing of it is
+ * All that decides what the thread may do is said each time: none of it is
  * inherited when a thread is resumed. `goals` would let Codex begin turns that
  * nobody prompted. The reviewer is set, because the user's settings may let a
  * model answer Codex's requests.
@@ -287,12 +287,25 @@ const thread = (terms: Terms): Frame => ({
   approvalsReviewer: "user",
   sandbox: terms.sandbox,
   ...(terms.model === undefined ? {} : { model: terms.model }),
-  ...(terms.developerInstructions === undefined ? {} : { developerInstructions: terms.developerInstructions }),
   config: { "features.goals": false, ...(terms.webSearch === undefined ? {} : { web_search: terms.webSearch }) }
 })
-export const startThread = (id: string, terms: Terms): Frame => call(id, "thread/start", thread(terms))
+export const startThread = (id: string, terms: Terms): Frame =>
+  call(id, "thread/start", {
+    ...thread(terms),
+    ...(terms.developerInstructions === undefined ? {} : { developerInstructions: terms.developerInstructions })
+  })
 export const resumeThread = (id: string, threadId: string, terms: Terms): Frame =>
   call(id, "thread/resume", { threadId, excludeTurns: true, ...thread(terms) })
+
+/**
+ * Adds instructions to a thread that is resumed. `developerInstructions` are heeded
+ * at a thread's start alone; said with a resume they are dropped in silence.
+ */
+export const instruct = (id: string, threadId: string, text: string): Frame =>
+  call(id, "thread/inject_items", {
+    threadId,
+    items: [{ type: "message", role: "developer", content: [{ type: "input_text", text }] }]
+  })
 
 export const startTurn = (
   id: string,

@@ -26,7 +26,8 @@ const codex = (directory: string, body: string, version = CodexProgram.tested): 
 /** Answers the opening, the thread with what is given, and says into a file what it was told. */
 const answering = (directory: string, thread: string): string =>
   codex(directory, `read one; echo "$one" > '${directory}/told'; echo '{"id":"initialize","result":{}}'
-read two; read three; echo "$three" >> '${directory}/told'; env > '${directory}/env'; echo '${thread}'; cat > /dev/null`)
+read two; read three; echo "$three" >> '${directory}/told'; env > '${directory}/env'; echo '${thread}'
+while read more; do case "$more" in *inject_items*) echo "$more" > '${directory}/instructions'; echo '{"id":"instructions","result":{}}';; esac; done`)
 const begun = `{"id":"thread","result":{"thread":{"id":"t"},"model":"m","cwd":"/x","sandbox":{"type":"readOnly"}}}`
 
 const options = (directory: string, more: Partial<Harness.SessionOptions> = {}): Harness.SessionOptions =>
@@ -109,13 +110,18 @@ describe("CodexHarness.open", () => {
         approvalsReviewer: "user",
         sandbox: "workspace-write",
         model: "gpt",
-        developerInstructions: "be brief",
         config: { "features.goals": false, web_search: "disabled" }
       }
       yield* (yield* harness.open(options(directory, { program, tools, model: "gpt", system: "be brief" }))).close
-      assert.deepStrictEqual(told(), { id: "thread", method: "thread/start", params: terms })
+      assert.deepStrictEqual(told(), { id: "thread", method: "thread/start", params: { ...terms, developerInstructions: "be brief" } })
+      assert.isFalse(fs.existsSync(`${directory}/instructions`))
       yield* (yield* harness.open(options(directory, { program, tools, model: "gpt", system: "be brief", resume: { harnessSessionId: "t", onLost: "fail" } }))).close
       assert.deepStrictEqual(told(), { id: "thread", method: "thread/resume", params: { threadId: "t", excludeTurns: true, ...terms } })
+      assert.deepStrictEqual(JSON.parse(fs.readFileSync(`${directory}/instructions`, "utf8")), {
+        id: "instructions",
+        method: "thread/inject_items",
+        params: { threadId: "t", items: [{ type: "message", role: "developer", content: [{ type: "input_text", text: "be brief" }] }] }
+      })
     }))
 
   test("tells a thread that is lost, one that is in use, and a server that has too much to do", (directory, harness) =>

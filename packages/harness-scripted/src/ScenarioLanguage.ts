@@ -262,7 +262,7 @@ export const scenarioFields = {
     "What becomes of a session that is resumed: it goes on, goes on under a new id, is not found, or is held by another. Absent means same_id where it is known and not found otherwise."
   )),
   start: optional(actions("Played before anything is read.")),
-  after_opening: optional(actions("Played once the first line of input has been dealt with.")),
+  after_opening: optional(actions("Played once the session is open: when the first line of input has been dealt with, or the last of those that a vendor's protocol opens with.")),
   turns: list(
     turnFields,
     "A prompt is answered by the first turn that is for it and has not been played, unless it repeats."

@@ -33,6 +33,9 @@ const dialectFile = (name: string): string => fileURLToPath(new URL(`./dialects/
 /** The module that speaks Claude Code's stream-json protocol. */
 export const claude: string = dialectFile("ClaudeDialect")
 
+/** The module that speaks the protocol of Codex's app-server. */
+export const codex: string = dialectFile("CodexDialect")
+
 interface Manifest {
   readonly bin: { readonly "turnpike-scripted-agent": string }
 }

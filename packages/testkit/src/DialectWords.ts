@@ -67,7 +67,8 @@ export type Input =
   | { readonly kind: "prompt"; readonly id: string; readonly text: string }
   | { readonly kind: "interrupt" }
   | { readonly kind: "answer"; readonly requestId: string; readonly allow: boolean; readonly reason: string }
-  | { readonly kind: "handled" }
+  /** With `opening` more lines belong to the opening of the session. */
+  | { readonly kind: "handled"; readonly opening?: true }
   | { readonly kind: "exit"; readonly code: number; readonly stderr: string }
 
 /** What became of a question whether a tool may run. */

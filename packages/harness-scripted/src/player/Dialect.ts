@@ -58,7 +58,8 @@ export type Input =
   | { readonly kind: "interrupt" }
   | { readonly kind: "answer"; readonly requestId: string; readonly allow: boolean; readonly reason: string }
   /** The dialect has dealt with it. */
-  | { readonly kind: "handled" }
+  /** With `opening` more lines belong to the opening of the session. */
+  | { readonly kind: "handled"; readonly opening?: true }
   | { readonly kind: "exit"; readonly code: number; readonly stderr: string }
 
 /** What became of a question whether a tool may run. */

@@ -386,7 +386,7 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
 
   const onLine = async (line: string): Promise<void> => {
     const input = dialect.read(line)
-    if (!isOpened) {
+    if (!isOpened && !(input.kind === "handled" && input.opening === true)) {
       isOpened = true
       // Nothing else is read before this has been played.
       process.stdin.pause()
