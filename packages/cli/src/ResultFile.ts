@@ -6,6 +6,7 @@
  * is written to, and a named pipe waited for until somebody reads it.
  */
 import type { AgentRunResult } from "@turnpike/contract"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as fs from "node:fs"
@@ -31,23 +32,28 @@ const followed = (file: string): string => {
   return target
 }
 
-/** A place for the text. Both effects fail with what the system says. */
+/** The system refused; `cause` is what it said. */
+class FileFault extends Data.TaggedError("FileFault")<{ readonly cause: unknown }> {}
+
+const fault = (cause: unknown): FileFault => new FileFault({ cause })
+
+/** A place for the text. */
 interface Pending {
-  readonly complete: (text: string) => Effect.Effect<void, unknown>
+  readonly complete: (text: string) => Effect.Effect<void, FileFault>
   readonly discard: Effect.Effect<void>
 }
 
-const attempt = <A>(run: () => A): Effect.Effect<A, unknown> => Effect.try({ try: run, catch: (cause) => cause })
+const attempt = <A>(run: () => A): Effect.Effect<A, FileFault> => Effect.try({ try: run, catch: fault })
 
 const codeOf = (cause: unknown): string | undefined => (cause as NodeJS.ErrnoException | undefined)?.code
 
 /** Tries again while the system says that it would have to wait. Waiting within a call would hold up everything else, signals included. */
-const retried = <A>(run: () => A, waits: string): Effect.Effect<A, unknown> =>
+const retried = <A>(run: () => A, waits: string): Effect.Effect<A, FileFault> =>
   attempt(run).pipe(
-    Effect.catch((cause) => codeOf(cause) === waits ? Effect.andThen(Effect.sleep(20), Effect.suspend(() => retried(run, waits))) : Effect.fail(cause))
+    Effect.catch((error) => codeOf(error.cause) === waits ? Effect.andThen(Effect.sleep(20), Effect.suspend(() => retried(run, waits))) : Effect.fail(error))
   )
 
-const pipe = (file: string, waiting: Effect.Effect<void>): Effect.Effect<Pending, unknown> =>
+const pipe = (file: string, waiting: Effect.Effect<void>): Effect.Effect<Pending, FileFault> =>
   Effect.gen(function*() {
     const opened = retried(() => fs.openSync(file, fs.constants.O_WRONLY | fs.constants.O_NONBLOCK), "ENXIO")
     const told = Effect.andThen(Effect.delay(waiting, 1000), Effect.never)
@@ -62,12 +68,12 @@ const pipe = (file: string, waiting: Effect.Effect<void>): Effect.Effect<Pending
     }
   })
 
-const prepare = (file: string, waiting: Effect.Effect<void>): Effect.Effect<Pending, unknown> =>
+const prepare = (file: string, waiting: Effect.Effect<void>): Effect.Effect<Pending, FileFault> =>
   Effect.gen(function*() {
     const target = path.resolve(file)
     const stat = yield* attempt(() => fs.statSync(target, { throwIfNoEntry: false }))
-    if (stat?.isDirectory() === true) return yield* Effect.fail(Object.assign(new Error("it is a directory"), { code: "EISDIR" }))
-    if (stat?.isSocket() === true) return yield* Effect.fail(new Error("it is a socket"))
+    if (stat?.isDirectory() === true) return yield* fault(Object.assign(new Error("it is a directory"), { code: "EISDIR" }))
+    if (stat?.isSocket() === true) return yield* fault(new Error("it is a socket"))
     if (stat?.isFIFO() === true) return yield* pipe(target, waiting)
     if (stat !== undefined) yield* attempt(() => fs.accessSync(target, fs.constants.W_OK))
     if (stat !== undefined && !stat.isFile()) {
@@ -83,7 +89,7 @@ const prepare = (file: string, waiting: Effect.Effect<void>): Effect.Effect<Pend
  * no reader for a second.
  */
 export const open = (file: string, waiting: Effect.Effect<void> = Effect.void): Effect.Effect<ResultFile, Refusal, Scope.Scope> => {
-  const unwritable = (cause: unknown) => {
+  const unwritable = ({ cause }: FileFault) => {
     const code = codeOf(cause)
     const why = code === "ENOENT"
       ? "its directory does not exist"
