@@ -217,7 +217,9 @@ describe("turnpike run, for people", () => {
     const { code, stdout } = await running.ended
     assert.strictEqual(code, 0)
     assert.include(stdout, "\r\u001b[2K1 s · waiting for the agent\r\u001b[2K2 s · waiting for the agent\r\u001b[2K")
-    assert.match(stdout, /done␛\[2J\n✓ completed · \d+\.\d s · usage unknown\n$/)
+    // On a busy machine the end of the process takes a second, too, and is shown.
+    const quiet = stdout.replaceAll(/(\r\u001b\[2K\d+ s · [^\r\n]*)*\r\u001b\[2K/g, "")
+    assert.match(quiet, /done␛\[2J\n✓ completed · \d+\.\d s · usage unknown\n$/)
   }, 30_000)
 
   it.skipIf(!Turnpike.hasTerminal)("asks the person at the terminal, and takes the answer", async () => {
