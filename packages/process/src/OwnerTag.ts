@@ -41,3 +41,17 @@ export const inEnvironment = (environment: string, prefix: string): ReadonlyMap<
   }
   return owners
 }
+
+/**
+ * The variable that marks a watchdog, whatever its owner's prefix. It cannot have
+ * its owner's tag, by which it finds what it has to kill.
+ */
+export const watchdogVariable = "TURNPIKE_OWNER_WATCHDOG"
+
+/** Whether an environment shows that a supervisor, of whatever prefix, answers for the process. */
+export const isMarked = (environment: string): boolean =>
+  environment.split("\0").some((entry) => {
+    const equals = entry.indexOf("=")
+    return equals !== -1
+      && (entry.slice(0, equals) === watchdogVariable || parse(entry.slice(equals + 1)) !== undefined)
+  })

@@ -89,11 +89,10 @@ export const make = Effect.fn("Supervisor.make")(function*(options: Options = {}
   ))
 
   const open = new Set<Child>()
-  // Not a tag, but enough for it to be nobody's suspect.
-  const watchdogEnvironment: Record<string, string> = { [`${tagPrefix}WATCHDOG`]: "1" }
+  const watchdogEnvironment: Record<string, string> = { [OwnerTag.watchdogVariable]: "1" }
   for (const [name, value] of Object.entries(process.env)) {
     // The tags of supervisors above let those find our watchdog, too.
-    if (value !== undefined && (name === "PATH" || name.startsWith(tagPrefix))) watchdogEnvironment[name] = value
+    if (value !== undefined && (name === "PATH" || OwnerTag.parse(value) !== undefined)) watchdogEnvironment[name] = value
   }
   const watchdog = Watchdog.make(OwnerTag.format(owner), watchdogEnvironment)
   yield* Effect.addFinalizer(() =>
@@ -165,7 +164,6 @@ export const make = Effect.fn("Supervisor.make")(function*(options: Options = {}
     const untagged = new Map<string, ProcessTable.Row>()
     const family = Family.make(table, root, {
       redact,
-      tagPrefix,
       seen: (row) => {
         // What has its tag is found by it; the watchdog is told of the others.
         if (namespaced || row.pid === root.pid || table.environment(row.pid).includes(`${tagName}=`)) return

@@ -26,7 +26,7 @@ describe("a family", () => {
         const family = Family.make(
           table,
           { pid: root.pid!, started: table.row(root.pid!)!.started, tagName: "TESTFAMILY", pipes: new Set(), own: 0 },
-          { redact: (text) => text.replaceAll(directory, "DIR"), tagPrefix: "TESTFAMILY" }
+          { redact: (text) => text.replaceAll(directory, "DIR") }
         )
         const commands = () => family.describe(family.living()).map(({ command }) => command).sort()
         // The middle sh reads end of file at once and dies: its child is left without a parent.

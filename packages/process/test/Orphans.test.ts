@@ -4,6 +4,7 @@ import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as ProcessTable from "../src/internal/processTable.ts"
 import * as Orphans from "../src/Orphans.ts"
+import * as Supervisor from "../src/Supervisor.ts"
 import { eventually } from "./support/scenarios.ts"
 import * as Specimens from "./support/specimens.ts"
 import { isRoot, stages, startDriver } from "./support/stages.ts"
@@ -65,6 +66,22 @@ describe.skipIf(group.missing !== undefined)("Orphans", () => {
       const before = tails()
       assert.deepStrictEqual(yield* Orphans.reap({ tagPrefix }), { killed: [], survivors: [] })
       assert.deepStrictEqual([before.length, tails()], [4, before])
+    })), 30_000)
+
+  it.live("are nobody else's suspects, nor is their owner's watchdog, whatever the prefix", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const supervisor = yield* Supervisor.make({ containment: "group", reapOrphans: false })
+      const elder = yield* supervisor.spawn({ program: "sleep", args: ["60"], cwd: "/" })
+      const { directory, process: dying } = yield* owner
+      const [watchdog] = childrenOf(dying.pid!, "turnpike-watchdog")
+      process.kill(watchdog!, "SIGSTOP")
+      dying.kill("SIGKILL")
+      yield* eventually(() => ProcessTable.ofThisMachine().row(watchdog!)?.parentPid === 1)
+
+      const { suspects } = yield* elder.close
+      process.kill(watchdog!, "SIGKILL")
+
+      assert.deepStrictEqual(suspects.filter(({ command, pid }) => pid === watchdog || command.includes(directory)), [])
     })), 30_000)
 
   it.live("are never this process, whatever its environment says", () =>

@@ -21,6 +21,15 @@ describe("OwnerTag", () => {
     const environment = `PATH=/bin\0TAG_a=${OwnerTag.format(owner)}\0TAG_broken=x\0NOT_TAG_b=${OwnerTag.format(other)}\0TAG_c=${OwnerTag.format(other)}\0`
     assert.deepStrictEqual([...OwnerTag.inEnvironment(environment, "TAG_")], [["TAG_a", owner], ["TAG_c", other]])
   })
+
+  it("marks a process whatever its name, as a watchdog's variable does", () => {
+    const marked = [
+      `PATH=/bin\0ANYTHING=${OwnerTag.format(owner)}\0`,
+      `${OwnerTag.watchdogVariable}=1\0PATH=/bin`
+    ]
+    const unmarked = ["", "PATH=/bin\0", `TAG_a=${OwnerTag.format(owner)}x\0`, `TAG_a=x${OwnerTag.format(owner)}\0`, OwnerTag.format(owner)]
+    assert.deepStrictEqual([...marked, ...unmarked].map(OwnerTag.isMarked), [true, true, false, false, false, false, false])
+  })
 })
 
 describe("an owner", () => {

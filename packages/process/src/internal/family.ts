@@ -6,6 +6,7 @@
  * found by its tag, its session or group, a pipe that it shares with the command,
  * or because an earlier look saw it while its parent was alive.
  */
+import * as OwnerTag from "../OwnerTag.ts"
 import * as ProcessInfo from "../ProcessInfo.ts"
 import * as NodeChild from "./nodeChild.ts"
 import type { ProcessTable, Row } from "./processTable.ts"
@@ -42,8 +43,9 @@ export interface Family {
   readonly describe: (members: ReadonlyArray<Member>) => ReadonlyArray<ProcessInfo.ProcessInfo>
   /**
    * Processes of this user that came to be after the command, whose parent is
-   * dead, and that nothing ties to the command, to another living supervisor or to
-   * anything else: they may have been started by it. Without a namespace only.
+   * dead, and that nothing ties to the command or to any supervisor: they may have
+   * been started by it. Without a namespace only. One that is just being replaced
+   * by another program looks like this for a moment: look twice.
    */
   readonly suspects: () => ReadonlyArray<Member>
 }
@@ -55,7 +57,6 @@ export const make = (
   root: Root,
   options: {
     readonly redact: (text: string) => string
-    readonly tagPrefix: string
     /** Told of each descendant when it is first seen. */
     readonly seen?: (row: Row) => void
   }
@@ -192,7 +193,7 @@ export const make = (
       && !known.has(ProcessInfo.identity(row))
       && row.pid !== process.pid
       && table.uid(row.pid) === uid
-      && !table.environment(row.pid).includes(options.tagPrefix)
+      && !OwnerTag.isMarked(table.environment(row.pid))
     ).map((row): Member => ({ row, foundBy: "seen" }))
   }
 

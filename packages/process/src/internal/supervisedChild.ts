@@ -302,6 +302,15 @@ export const make = (parts: Parts): SupervisedChild => {
     return killEach("SIGKILL")(members)
   }
 
+  /** Those that two looks show. */
+  const suspects = Effect.gen(function*() {
+    const first = family.suspects()
+    if (first.length === 0) return first
+    yield* WallClock.sleep(20)
+    const second = new Set(family.suspects().map(({ row }) => ProcessInfo.identity(row)))
+    return first.filter(({ row }) => second.has(ProcessInfo.identity(row)))
+  })
+
   const closed = Deferred.makeUnsafe<Child.CloseReport>()
 
   const closeOnce = Effect.gen(function*() {
@@ -334,7 +343,7 @@ export const make = (parts: Parts): SupervisedChild => {
     const answer: Child.CloseReport = {
       ...report({ killed: new Map([...killedWithProgram, ...outcome.killed]), left }),
       exit: Option.getOrUndefined(ended),
-      suspects: family.describe(family.suspects()),
+      suspects: family.describe(yield* suspects),
       outputHeld: reader.ending() === "held"
     }
     parts.onClosed(left)
