@@ -3,16 +3,14 @@ import { defineConfig } from "vitest/config"
 /** Workspace packages resolve to their sources, so tests run without a build. */
 const conditions = ["turnpike-source", "module", "node", "import", "default"]
 
-const fast = {
-  exclude: ["**/node_modules/**", "**/dist/**", "**/*.slow.test.ts", "test/real/**", "test/packaging/**", "test/deno/**"],
-  environment: "node"
-} as const
+const excluded = ["**/node_modules/**", "**/dist/**", "**/*.slow.test.ts", "test/real/**", "test/packaging/**", "test/deno/**"]
 
 /** The fast suites: everything that needs neither minutes nor a foreign program. */
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
+    environment: "node",
     // Most tests wait for processes, so that as many run at a time as there are cores.
     maxWorkers: "100%",
     globalSetup: ["packages/cli/test/support/bundle.ts"],
@@ -20,9 +18,9 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          ...fast,
           name: "processes",
           include: ["packages/process/test/**/*.test.ts"],
+          exclude: excluded,
           // Before the others: what escapes here without a trace would be suspect to whoever closes a program at that moment.
           sequence: { groupOrder: 0 }
         }
@@ -30,10 +28,9 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          ...fast,
           name: "fast",
           include: ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: [...fast.exclude, "packages/process/**"],
+          exclude: [...excluded, "packages/process/**"],
           sequence: { groupOrder: 1 }
         }
       }

@@ -156,6 +156,7 @@ const dialect = (session: Harness.SessionOptions, program: string): Dialect.Dial
   refused: ({ exit, launch }) => launch._tag === "Resume" && exit?.code === 4 ? HarnessError.sessionLost(name, launch.harnessSessionId) : undefined,
   prompt: (state, { text }) => prompt(session, state, text),
   frame: (state, raw) => frame(session, state, raw),
+  needed: ({ op }) => op === "done" || op === "tool",
   interrupt: (state) => step(state, { _tag: "Send", frame: { op: "stop" } }),
   died: () => undefined,
   oneTurnPerProcess: false,

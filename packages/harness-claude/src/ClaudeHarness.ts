@@ -170,6 +170,7 @@ const dialect = (
   refused: refused(session),
   prompt: ClaudeConversation.prompt,
   frame: ClaudeConversation.frame,
+  needed: ClaudeWire.needed,
   interrupt: ClaudeConversation.interrupt,
   died: () => undefined,
   oneTurnPerProcess: false,

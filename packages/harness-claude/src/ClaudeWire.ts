@@ -289,6 +289,9 @@ export const read = (frame: { readonly [key: string]: Schema.Json }): Message =>
     : { kind: "unknown", name: `${name}, which does not have the expected shape` }
 }
 
+/** Whether a turn waits for a record that begins like this: its result, or a request that Claude Code wants answered. */
+export const needed = ({ type }: { readonly [key: string]: Schema.Json }): boolean => type === "result" || type === "control_request"
+
 type Outgoing = { readonly [key: string]: Schema.Json }
 
 /** The name under which the gate of tools is registered. */

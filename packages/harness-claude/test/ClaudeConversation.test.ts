@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Dialect, type Frame } from "@turnpike/harness"
-import { ClaudeConversation, ClaudeTools } from "@turnpike/harness-claude"
+import { type Dialect, Frame } from "@turnpike/harness"
+import { ClaudeConversation, ClaudeTools, ClaudeWire } from "@turnpike/harness-claude"
 import { Prompt, ToolAllowlist } from "@turnpike/kernel"
 import { Effect } from "effect"
 import * as Arbitrary from "effect/Arbitrary"
@@ -283,5 +283,24 @@ describe("ClaudeConversation", () => {
     const odd = after(begin({ ...tools("TodoWrite") }), init(), call("TodoWrite", { todos: [{ content: "a", status: "half" }] }))
     assert.isTrue(odd.outputs.at(-1)?._tag === "Event")
     assert.notInclude(JSON.stringify(odd.outputs), "todo/write")
+  })
+})
+
+describe("a record that is too long to be read", () => {
+  const isNeeded = (head: string) => {
+    const beginning = Frame.beginning({ _tag: "Oversize", bytesTotal: 1e9, head: new TextEncoder().encode(`${head},"more":"x`), terminated: true })
+    return beginning !== undefined && ClaudeWire.needed(beginning)
+  }
+
+  it("is one that the turn waits for where it ends the turn or asks something", () => {
+    const awaited = [
+      "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false",
+      "{\"type\":\"control_request\",\"request_id\":\"c2\",\"request\":{\"subtype\":\"can_use_tool\""
+    ]
+    const others = [
+      "{\"type\":\"assistant\",\"message\":{\"model\":\"m\",\"id\":\"1\"",
+      "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":[{\"tool_use_id\":\"t\",\"type\":\"tool_result\""
+    ]
+    assert.deepStrictEqual([awaited.map(isNeeded), others.map(isNeeded)], [awaited.map(() => true), others.map(() => false)])
   })
 })

@@ -172,6 +172,7 @@ const dialect = (
     refused: refused(session),
     prompt: CodexConversation.prompt,
     frame: CodexConversation.frame,
+    needed: CodexWire.needed,
     interrupt: CodexConversation.interrupt,
     died: () => undefined,
     oneTurnPerProcess: false,

@@ -224,6 +224,9 @@ const isId = (value: Schema.Json | undefined): value is RequestId => typeof valu
 export const answered = (frame: Frame): string | undefined =>
   isId(frame["id"]) && frame["method"] === undefined && ("result" in frame || "error" in frame) ? String(frame["id"]) : undefined
 
+/** Whether a turn waits for a frame that begins like this: its ending, an answer, or a request of Codex's own. */
+export const needed = ({ id, method }: Frame): boolean => isId(id) || method === "turn/completed"
+
 /** Reads one frame. */
 export const read = (frame: Frame): Message => {
   const { id, method } = frame

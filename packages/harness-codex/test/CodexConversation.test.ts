@@ -1,7 +1,7 @@
 import { TurnEvent } from "@turnpike/contract"
 import { assert, describe, it } from "@effect/vitest"
-import type { Dialect, Frame } from "@turnpike/harness"
-import { CodexConversation, CodexTools } from "@turnpike/harness-codex"
+import { type Dialect, Frame } from "@turnpike/harness"
+import { CodexConversation, CodexTools, CodexWire } from "@turnpike/harness-codex"
 import { Prompt, ToolAllowlist } from "@turnpike/kernel"
 import * as fs from "node:fs"
 import { asked, ofRecording, thread, toText } from "./support/translate.ts"
@@ -231,5 +231,24 @@ describe("CodexConversation", () => {
         todos: [{ content: "look", status: "completed" }, { content: "write", status: "in_progress" }, { content: "rest", status: "pending" }]
       })
     })
+  })
+})
+
+describe("a record that is too long to be read", () => {
+  const isNeeded = (head: string) => {
+    const beginning = Frame.beginning({ _tag: "Oversize", bytesTotal: 1e9, head: new TextEncoder().encode(`${head},"more":"x`), terminated: true })
+    return beginning !== undefined && CodexWire.needed(beginning)
+  }
+
+  it("is one that the turn waits for where it ends the turn or asks something", () => {
+    const awaited = [
+      "{\"method\":\"turn/completed\",\"params\":{\"threadId\":\"1\",\"turn\":{\"id\":\"2\"",
+      "{\"method\":\"item/commandExecution/requestApproval\",\"id\":0,\"params\":{\"kind\":\"command\"",
+      "{\"id\":4,\"result\":{\"turn\":{\"id\":\"2\""
+    ]
+    const others = [
+      "{\"method\":\"item/completed\",\"params\":{\"item\":{\"type\":\"commandExecution\",\"id\":\"1\""
+    ]
+    assert.deepStrictEqual([awaited.map(isNeeded), others.map(isNeeded)], [awaited.map(() => true), others.map(() => false)])
   })
 })

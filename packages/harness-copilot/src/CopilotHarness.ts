@@ -194,6 +194,7 @@ const dialect = (
   refused: refused(session),
   prompt: CopilotConversation.prompt,
   frame: CopilotConversation.frame,
+  needed: CopilotWire.needed,
   interrupt: CopilotConversation.interrupt,
   died: () => undefined,
   oneTurnPerProcess: false,

@@ -254,6 +254,13 @@ const readEvent = (frame: Incoming): Message => {
   return chatter.has(type) || type.startsWith("model.") ? { kind: "chatter" } : { kind: "unknown", name: type }
 }
 
+/** Whether a turn waits for a frame that begins like this: its ending, an answer, or a request of Copilot's own. */
+export const needed = (frame: Incoming): boolean => {
+  if (frame["id"] !== undefined) return true
+  const decoded = decodeEvent(frame["params"])
+  return Result.isSuccess(decoded) && ["permission.requested", "session.idle"].includes(decoded.success.event.type)
+}
+
 /** Reads one frame. */
 export const read = (frame: Incoming): Message => {
   const { id, method } = frame

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Dialect, type Frame } from "@turnpike/harness"
-import { CopilotConversation, CopilotTools } from "@turnpike/harness-copilot"
+import { type Dialect, Frame } from "@turnpike/harness"
+import { CopilotConversation, CopilotTools, CopilotWire } from "@turnpike/harness-copilot"
 import { Prompt, ToolAllowlist } from "@turnpike/kernel"
 import { Effect } from "effect"
 import * as Arbitrary from "effect/Arbitrary"
@@ -289,5 +289,24 @@ describe("CopilotConversation", () => {
     const step = after(begin(), start("view"), complete({ result: { content: "x".repeat(40_000) } }))
     const output = step.outputs.flatMap((one) => one._tag === "Event" && one.event.type === "tool/result" ? [one.event.data.output] : [])
     assert.deepStrictEqual(output, [`${"x".repeat(32_768)}… (7232 more characters)`])
+  })
+})
+
+describe("a record that is too long to be read", () => {
+  const isNeeded = (head: string) => {
+    const beginning = Frame.beginning({ _tag: "Oversize", bytesTotal: 1e9, head: new TextEncoder().encode(`${head},"more":"x`), terminated: true })
+    return beginning !== undefined && CopilotWire.needed(beginning)
+  }
+
+  it("is one that the turn waits for where it ends the turn or asks something", () => {
+    const awaited = [
+      "{\"jsonrpc\":\"2.0\",\"method\":\"session.event\",\"params\":{\"sessionId\":\"3\",\"event\":{\"type\":\"session.idle\",\"data\":{\"a\":1",
+      "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"hooks.invoke\",\"params\":{\"sessionId\":\"3\"",
+      "{\"jsonrpc\":\"2.0\",\"method\":\"session.event\",\"params\":{\"sessionId\":\"3\",\"event\":{\"type\":\"permission.requested\",\"data\":{\"a\":1"
+    ]
+    const others = [
+      "{\"jsonrpc\":\"2.0\",\"method\":\"session.event\",\"params\":{\"sessionId\":\"3\",\"event\":{\"type\":\"tool.execution_complete\",\"data\":{\"a\":1"
+    ]
+    assert.deepStrictEqual([awaited.map(isNeeded), others.map(isNeeded)], [awaited.map(() => true), others.map(() => false)])
   })
 })

@@ -181,6 +181,7 @@ const dialect = (
     },
     prompt: (state, prompt) => Translation.prompt(facts)(state, prompt.text),
     frame: Translation.frame(facts),
+    needed: ScriptedWire.needed,
     interrupt: (state) => ({ state, outputs: [{ _tag: "Send", frame: { type: "interrupt" } }] }),
     died: () => undefined,
     oneTurnPerProcess: false,

@@ -91,3 +91,6 @@ export type Opened = Extract<Frame, { readonly type: "opened" }>
 
 /** Decodes a frame. Fields that the frame does not have are a mistake. */
 export const decode = Schema.decodeUnknownResult(Frame, { onExcessProperty: "error" })
+
+/** Whether a turn waits for a frame that begins like this: its ending, or a request for permission. */
+export const needed = ({ type }: { readonly [key: string]: Schema.Json }): boolean => type === "end" || type === "fail" || type === "ask"

@@ -35,10 +35,10 @@ export interface Decoder {
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const lossy = new TextDecoder("utf-8", { ignoreBOM: true })
 
-const unparsed = (bytes: Uint8Array): ReadonlyArray<Frame.Received> =>
+const unparsed = (bytes: Uint8Array, terminated = true): ReadonlyArray<Frame.Received> =>
   bytes.every((byte) => byte === 0x0d || byte === 0x0a || byte === 0x20)
     ? []
-    : [{ _tag: "Unparsed", bytes: new Uint8Array(bytes), text: lossy.decode(bytes) }]
+    : [{ _tag: "Unparsed", bytes: new Uint8Array(bytes), text: lossy.decode(bytes), terminated }]
 
 /** A frame is the whole body; a body of anything else, also of two objects, is none. */
 const ofBody = (bytes: Buffer): ReadonlyArray<Frame.Received> => {
@@ -79,7 +79,7 @@ export const decoder = (maxBytes: number = defaultMaxBytes): Decoder => {
     const bytes = Buffer.concat(parts)
     body = undefined
     return length > maxBytes
-      ? [{ _tag: "Oversize", bytesTotal: length, head: new Uint8Array(bytes) }]
+      ? [{ _tag: "Oversize", bytesTotal: length, head: new Uint8Array(bytes), terminated: true }]
       : ofBody(bytes)
   }
 
@@ -134,7 +134,7 @@ export const decoder = (maxBytes: number = defaultMaxBytes): Decoder => {
       const left = body === undefined ? header : Buffer.concat(body.parts)
       body = undefined
       header = Buffer.alloc(0)
-      return unparsed(left)
+      return unparsed(left, false)
     }
   }
 }

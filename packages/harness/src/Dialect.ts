@@ -101,6 +101,12 @@ export interface Dialect<State> {
   /** Begins a turn. A `Fail` refuses the prompt; nothing is then sent. */
   readonly prompt: (state: State, prompt: Prompt.Prompt) => Step<State>
   readonly frame: (state: State, frame: Frame.Frame) => Step<State>
+  /**
+   * Whether the turn cannot go on without this record, of which only the beginning
+   * could be read: it ends the turn, or the harness waits for an answer to it. The
+   * process is then killed and the turn fails.
+   */
+  readonly needed: (beginning: Frame.Frame) => boolean
   /** Asks for the running turn's end; `undefined` where the program has no way of its own: it is then sent INT. */
   readonly interrupt: ((state: State) => Step<State>) | undefined
   /** Why a process that went away in the middle of a turn did so; `undefined` leaves the explanation to the session. */

@@ -5,6 +5,7 @@ import { Failure } from "@turnpike/contract"
 import { HarnessError, Redaction } from "@turnpike/kernel"
 import type { Child, ProcessError } from "@turnpike/process"
 import type * as Dialect from "./Dialect.ts"
+import type * as Frame from "./Frame.ts"
 
 /** Tells how a process ended, as the end of a sentence. */
 export const describeExit = (exit: Child.ProcessExit | undefined): string =>
@@ -49,6 +50,16 @@ export const handshake = (harness: string, evidence: Dialect.Evidence, redact: R
   })
   return HarnessError.notStarted(Failure.make(speaks ? "HANDSHAKE_FAILED" : "HARNESS_NOT_A_HARNESS", message))
 }
+
+/** Describes a record that could not be read and without which the turn cannot go on. */
+export const unread = (harness: string, item: Exclude<Frame.Received, { _tag: "Frame" }>): Failure.Failure =>
+  Failure.make(
+    "HARNESS_PROTOCOL",
+    `a record by which ${harness} ends its turn or asks for an answer ${
+      item._tag === "Oversize" ? `has ${item.bytesTotal} bytes, which is over the bound` : `of ${item.bytes.length} bytes is no JSON`
+    }; its process was stopped, and the session can be continued`,
+    { remedy: "Run again; a notice has the beginning of the record. If it happens again, check the harness's version with `turnpike doctor`." }
+  )
 
 /** Describes a process that went away in the middle of a turn, for a dialect that knows no better. */
 export const death = (harness: string, evidence: Dialect.Evidence, redact: Redaction.Redactor): Failure.Failure =>

@@ -4,6 +4,7 @@
  * A frame is one JSON object. Usually a line is one frame; some programs write
  * two objects without a line end between them, and others print remarks among
  * their frames. Nothing of a line is dropped: what is no frame is kept as bytes.
+ * Such an item is `terminated` unless the output ended in the middle of it.
  */
 import { Line } from "@turnpike/process"
 import type * as Schema from "effect/Schema"
@@ -14,9 +15,9 @@ export type Frame = { readonly [key: string]: Schema.Json }
 export type Received =
   | { readonly _tag: "Frame"; readonly frame: Frame }
   /** Text that is no JSON object, or bytes that are no UTF-8. */
-  | { readonly _tag: "Unparsed"; readonly bytes: Uint8Array; readonly text: string }
+  | { readonly _tag: "Unparsed"; readonly bytes: Uint8Array; readonly text: string; readonly terminated: boolean }
   /** A line over the reader's bound, of which only the beginning was kept. */
-  | { readonly _tag: "Oversize"; readonly bytesTotal: number; readonly head: Uint8Array }
+  | { readonly _tag: "Oversize"; readonly bytesTotal: number; readonly head: Uint8Array; readonly terminated: boolean }
 
 const isFrame = (value: unknown): value is Frame => typeof value === "object" && value !== null && !Array.isArray(value)
 
@@ -48,11 +49,11 @@ const objectEnd = (text: string, start: number): number => {
 }
 
 const encoder = new TextEncoder()
-const unparsed = (text: string): ReadonlyArray<Received> =>
-  text.trim() === "" ? [] : [{ _tag: "Unparsed", bytes: encoder.encode(text), text }]
+const unparsed = (text: string, terminated = true): ReadonlyArray<Received> =>
+  text.trim() === "" ? [] : [{ _tag: "Unparsed", bytes: encoder.encode(text), text, terminated }]
 
 /** Takes the objects out of a text that is not one object as a whole, and keeps what is between them. */
-const split = (text: string): ReadonlyArray<Received> => {
+const split = (text: string, terminated: boolean): ReadonlyArray<Received> => {
   const received: Array<Received> = []
   let kept = 0
   let at = text.indexOf("{")
@@ -66,7 +67,7 @@ const split = (text: string): ReadonlyArray<Received> => {
       at = text.indexOf("{", end)
     } else at = text.indexOf("{", at + 1)
   }
-  return [...received, ...unparsed(text.slice(kept))]
+  return [...received, ...unparsed(text.slice(kept), terminated)]
 }
 
 /**
@@ -80,19 +81,19 @@ const split = (text: string): ReadonlyArray<Received> => {
 export const fromLine = (line: Line.Line, maxSplit = 65_536): ReadonlyArray<Received> => {
   switch (line._tag) {
     case "Oversize":
-      return [{ _tag: "Oversize", bytesTotal: line.bytesTotal, head: line.head }]
+      return [{ _tag: "Oversize", bytesTotal: line.bytesTotal, head: line.head, terminated: line.terminated }]
     case "InvalidUtf8":
-      return [{ _tag: "Unparsed", bytes: line.bytes, text: line.lossyText }]
+      return [{ _tag: "Unparsed", bytes: line.bytes, text: line.lossyText, terminated: line.terminated }]
     case "Text": {
       const value = parse(line.text)
       if (isFrame(value)) return [{ _tag: "Frame", frame: value }]
-      return line.text.length > maxSplit ? concatenated(line.text) : split(line.text)
+      return line.text.length > maxSplit ? concatenated(line.text, line.terminated) : split(line.text, line.terminated)
     }
   }
 }
 
 /** Splits a long text only where it begins with an object and each object follows the one before: linear time. */
-const concatenated = (text: string): ReadonlyArray<Received> => {
+const concatenated = (text: string, terminated: boolean): ReadonlyArray<Received> => {
   const received: Array<Received> = []
   let at = 0
   while (at < text.length) {
@@ -104,5 +105,63 @@ const concatenated = (text: string): ReadonlyArray<Received> => {
     received.push({ _tag: "Frame", frame: value })
     at = end
   }
-  return [...received, ...unparsed(text.slice(at))]
+  return [...received, ...unparsed(text.slice(at), terminated)]
+}
+
+/** A place where a text can be cut, and what closes it there. */
+interface Cut {
+  readonly at: number
+  readonly closers: string
+}
+
+/** The cuts after whole fields and elements, in order, as far as brackets and commas tell. */
+const cutsOf = (text: string): ReadonlyArray<Cut> => {
+  const cuts: Array<Cut> = []
+  let closers = ""
+  let inString = false
+  for (let index = 0; index < text.length; index++) {
+    const character = text[index]!
+    if (inString) {
+      if (character === "\\") index++
+      else if (character === "\"") inString = false
+    } else if (character === "\"") inString = true
+    else if (character === "{" || character === "[") closers = (character === "{" ? "}" : "]") + closers
+    else if (character === ",") cuts.push({ at: index, closers })
+    else if (character === "}" || character === "]") {
+      if (closers[0] !== character) break
+      closers = closers.slice(1)
+      cuts.push({ at: index + 1, closers })
+      if (closers === "") break
+    }
+  }
+  return cuts
+}
+
+/** How much of an unreadable item is looked at, in characters. */
+const lookedAt = 4096
+
+/**
+ * What can be read of something that is no frame: from its first brace on, all
+ * fields and elements that are whole before its first fault or the 4096th
+ * character. `undefined` where that is no object, and where the output ended in
+ * the middle of the item: its end says the rest.
+ */
+export const beginning = (item: Exclude<Received, { _tag: "Frame" }>): Frame | undefined => {
+  if (!item.terminated) return undefined
+  const all = item._tag === "Unparsed" ? item.text : new TextDecoder().decode(item.head)
+  const text = all.slice(Math.max(0, all.indexOf("{"))).slice(0, lookedAt)
+  const cuts = cutsOf(text)
+  // Every cut before the first fault can be read, and none after it.
+  let read: unknown
+  for (let low = 0, high = cuts.length - 1; low <= high;) {
+    const middle = (low + high) >> 1
+    const { at, closers } = cuts[middle]!
+    const value = parse(text.slice(0, at) + closers)
+    if (value === undefined) high = middle - 1
+    else {
+      read = value
+      low = middle + 1
+    }
+  }
+  return isFrame(read) ? read : undefined
 }

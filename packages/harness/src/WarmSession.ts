@@ -26,7 +26,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type * as Dialect from "./Dialect.ts"
 import * as Failures from "./Failures.ts"
-import type * as Frame from "./Frame.ts"
+import * as Frame from "./Frame.ts"
 import * as Asks from "./internal/asks.ts"
 import * as LiveProcess from "./internal/liveProcess.ts"
 import * as LiveTurn from "./internal/liveTurn.ts"
@@ -271,9 +271,13 @@ export const open = <State>(
     const receive = (live: LiveProcess.LiveProcess<State>, item: Frame.Received): Effect.Effect<void> =>
       Effect.suspend(() => {
         if (live.state === undefined) return LiveProcess.early(live, item, dialect)
-        return item._tag === "Frame"
-          ? advance(live, (state) => dialect.frame(state, item.frame))
-          : deliver(live, current?.live === live && !current.over ? current : undefined, Notices.unreadable(item, redact))
+        if (item._tag === "Frame") return advance(live, (state) => dialect.frame(state, item.frame))
+        const turn = current?.live === live && !current.over ? current : undefined
+        const told = deliver(live, turn, Notices.unreadable(item, redact))
+        const beginning = turn === undefined ? undefined : Frame.beginning(item)
+        return beginning === undefined || !dialect.needed(beginning)
+          ? told
+          : Effect.andThen(told, perform(live, { _tag: "Kill", failure: Failures.unread(dialect.harness, item) }))
       })
 
     /** The process's output has ended: nothing more will be heard of it. */

@@ -17,7 +17,7 @@ const decode = (bytes: Buffer, sizes: ReadonlyArray<number> = [], maxBytes?: num
 }
 
 const frame = (value: Frame.Frame): Frame.Received => ({ _tag: "Frame", frame: value })
-const unparsed = (text: string): Frame.Received => ({ _tag: "Unparsed", bytes: new Uint8Array(Buffer.from(text)), text })
+const unparsed = (text: string, terminated = true): Frame.Received => ({ _tag: "Unparsed", bytes: new Uint8Array(Buffer.from(text)), text, terminated })
 
 describe("ContentLength", () => {
   it("writes the length in bytes", () => {
@@ -54,12 +54,12 @@ describe("ContentLength", () => {
       frame({})
     ])
     const notUtf8 = Buffer.concat([Buffer.from("Content-Length: 3\r\n\r\n"), Buffer.from([0x22, 0xff, 0x22])])
-    assert.deepStrictEqual(decode(notUtf8), [{ _tag: "Unparsed", bytes: new Uint8Array([0x22, 0xff, 0x22]), text: "\"\ufffd\"" }])
+    assert.deepStrictEqual(decode(notUtf8), [{ _tag: "Unparsed", bytes: new Uint8Array([0x22, 0xff, 0x22]), text: "\"\ufffd\"", terminated: true }])
   })
 
   it("keeps what was left without an end", () => {
-    assert.deepStrictEqual(decode(Buffer.from("Content-Length: 20\r\n\r\n{\"a\":")), [unparsed("{\"a\":")])
-    assert.deepStrictEqual(decode(Buffer.from("no header at all")), [unparsed("no header at all")])
+    assert.deepStrictEqual(decode(Buffer.from("Content-Length: 20\r\n\r\n{\"a\":")), [unparsed("{\"a\":", false)])
+    assert.deepStrictEqual(decode(Buffer.from("no header at all")), [unparsed("no header at all", false)])
     assert.deepStrictEqual(decode(Buffer.from("\r\n")), [])
   })
 
@@ -67,7 +67,7 @@ describe("ContentLength", () => {
     const body = `{"a":"${"x".repeat(10_000)}"}`
     const received = decode(Buffer.from(`Content-Length: ${body.length}\r\n\r\n${body}${ContentLength.encode({ b: 1 })}`), [100, 5000], 9000)
     assert.deepStrictEqual(received, [
-      { _tag: "Oversize", bytesTotal: body.length, head: new Uint8Array(Buffer.from(body.slice(0, 4096))) },
+      { _tag: "Oversize", bytesTotal: body.length, head: new Uint8Array(Buffer.from(body.slice(0, 4096))), terminated: true },
       frame({ b: 1 })
     ])
   })

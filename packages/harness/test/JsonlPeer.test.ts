@@ -125,7 +125,7 @@ describe("JsonlPeer", () => {
       assert.deepStrictEqual(written, ["Content-Length: 12\r\n\r\n{\"ask\":\"é\"}"])
       assert.deepStrictEqual(received, [
         { _tag: "Frame", frame: { n: 1 } },
-        { _tag: "Unparsed", bytes: new TextEncoder().encode("junk"), text: "junk" }
+        { _tag: "Unparsed", bytes: new TextEncoder().encode("junk"), text: "junk", terminated: false }
       ])
     }))
 })

@@ -22,14 +22,14 @@ describe("Notices", () => {
   it("redacts a line before it cuts it", () => {
     const text = `${"x".repeat(Notices.maxKept - 8)}very-secret-value`
     const bytes = new TextEncoder().encode(text)
-    const notice = Notices.unreadable({ _tag: "Unparsed", bytes, text }, redact)
+    const notice = Notices.unreadable({ _tag: "Unparsed", bytes, text, terminated: true }, redact)
     assert.strictEqual(decode(notice), `${"x".repeat(Notices.maxKept - 8)}[REDACTE`)
     assert.strictEqual(notice.data.message, `a line of ${bytes.length} bytes is no JSON object`)
   })
 
   it("does not show the end of a cut line, which may be half a credential", () => {
     const head = new TextEncoder().encode(`${"x".repeat(1000)}very-secr`)
-    const notice = Notices.unreadable({ _tag: "Oversize", bytesTotal: 9_000_000, head }, redact)
+    const notice = Notices.unreadable({ _tag: "Oversize", bytesTotal: 9_000_000, head, terminated: true }, redact)
     assert.strictEqual(decode(notice), "x".repeat(1009 - 256))
   })
 })

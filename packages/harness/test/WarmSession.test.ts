@@ -376,6 +376,34 @@ describe("WarmSession", () => {
     assert.isFalse(isAlive(pid))
   }))
 
+  test("kills the process and fails the turn where a record that the turn waits for cannot be read", Effect.gen(function*() {
+    const session = yield* open()
+    const pid = Number((withoutBound(yield* turn(session, ["pid"]))[0] as TurnEvent.Of<"assistant/chunk">).data.text)
+    const raw = (text: string): Action => ["raw", Buffer.from(`${text}\n`).toString("base64")]
+    const torn = (text: string) => turn(session, raw(text), ["hang"]).pipe(Effect.flip, Effect.map(({ failure }) => failure))
+    const bound = 32 * 1024 * 1024
+    const ending = `{"end":"completed","all":"${"x".repeat(bound)}"}`
+
+    const oversize = yield* torn(ending)
+    assert.deepStrictEqual(oversize, {
+      code: "HARNESS_PROTOCOL",
+      message: `a record by which toy ends its turn or asks for an answer has ${ending.length} bytes, which is over the bound; its process was stopped, and the session can be continued`,
+      retryable: false,
+      remedy: "Run again; a notice has the beginning of the record. If it happens again, check the harness's version with `turnpike doctor`."
+    })
+    assert.isFalse(isAlive(pid))
+    assert.include((yield* torn("{\"ask\":\"1\",\"tool\":!!}")).message, "of 21 bytes is no JSON; its process was stopped")
+
+    // What no turn waits for is told, and the turn goes on.
+    assert.deepStrictEqual(kinds(yield* turn(session, raw("{\"note\":\"end\",!"), ["say", "b"])), [
+      "notice restarted",
+      "session/bound",
+      "notice unparsed_line",
+      "assistant/chunk",
+      "harness/end"
+    ])
+  }))
+
   test("fails a turn whose process no longer reads", Effect.gen(function*() {
     const session = yield* open()
     yield* turn(session, ["stop-reading"])

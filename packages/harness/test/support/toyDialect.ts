@@ -73,6 +73,7 @@ export const make = (options: Options = {}): Dialect.Dialect<State> => {
         { _tag: "Send", frame: { prompt: JSON.parse(prompt.text) } }
       ]
     }),
+    needed: (beginning) => beginning["end"] !== undefined || beginning["ask"] !== undefined,
     frame: (state, frame): Dialect.Step<State> => {
       if (Array.isArray(frame["tasks"])) {
         return { state, outputs: [{ _tag: "Tasks", tasks: frame["tasks"].map((id) => ({ id: text(id) })) }] }
