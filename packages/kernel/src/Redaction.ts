@@ -5,6 +5,7 @@
  * recognises.
  */
 import type * as Schema from "effect/Schema"
+import * as SecretValues from "./internal/secretValues.ts"
 
 /** Returns the text without its credentials. Applying it twice changes nothing more. */
 export type Redactor = (text: string) => string
@@ -86,39 +87,13 @@ const patterns: ReadonlyArray<Pattern> = [
 export const shapes: Redactor = (text) =>
   patterns.reduce((result, { expression, replacement }) => result.replace(expression, replacement), text)
 
-/** Shorter values are left alone: they would be found everywhere. */
-const minSecretLength = 6
-
-/** A part of a document is taken for a secret from 16 characters on: shorter ones are words and dates. */
-const minPartLength = 16
-
-/** The long texts of a secret that is a JSON document, such as a file of tokens. */
-const partsOf = (secret: string): ReadonlyArray<string> => {
-  if (!/^\s*[[{]/.test(secret)) return []
-  const texts = (value: unknown): ReadonlyArray<string> =>
-    typeof value === "string" ? [value] : typeof value === "object" && value !== null ? Object.values(value).flatMap(texts) : []
-  try {
-    return texts(JSON.parse(secret)).filter((text) => text.length >= minPartLength)
-  } catch {
-    // Not JSON: it is a secret as a whole.
-    return []
-  }
-}
-
 /**
  * Removes the given values wherever they stand, as they are and as JSON writes
  * them; of a value that is itself a JSON document also its long texts. Values
  * under 6 characters are left alone.
  */
 export const values = (secrets: ReadonlyArray<string>): Redactor => {
-  const written = secrets.flatMap((secret) => [secret, ...partsOf(secret)]).flatMap((secret) => [
-    secret,
-    JSON.stringify(secret).slice(1, -1)
-  ])
-  const known = [...new Set(written)]
-    // A part of the mark itself would be found in every mark.
-    .filter((secret) => secret.length >= minSecretLength && !mark.includes(secret))
-    .sort((a, b) => b.length - a.length)
+  const known = SecretValues.known(secrets, mark)
   return (text) => known.reduce((result, secret) => result.replaceAll(secret, mark), text)
 }
 

@@ -106,7 +106,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       const log = RunLog.make()
       const evidence = RunEvidence.make(redact)
       const shape = TurnShape.make(RunStream.phaseIds)
-      const cleaned = EventText.make(sessionOptions)
+      const eventText = EventText.make(sessionOptions)
       const problems: Array<string> = []
       // A later run of a kept session goes on with the conversation that the earlier ones had.
       let bound = options.keep?.bound === undefined ? undefined : { ...options.keep.bound, resumed: true }
@@ -185,7 +185,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
             if (options.keep !== undefined) options.keep.bound = event.data
           }
           if (memory.see(event)) yield* saveOrFail
-          yield* Effect.forEach(shape.tell(cleaned(event)), tell, { discard: true })
+          yield* Effect.forEach(eventText.clean(event).flatMap(shape.tell), tell, { discard: true })
         })
 
       const open: Effect.Effect<Harness.HarnessSession | Stopped> = Effect.gen(function*() {
@@ -260,7 +260,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
             yield* stream.phaseEnd("submit", problem)
             yield* stream.open(bound)
           }
-          yield* Effect.forEach(shape.close(), tell, { discard: true })
+          yield* Effect.forEach([...eventText.rest().flatMap(shape.tell), ...shape.close()], tell, { discard: true })
           if (heard) yield* stream.phaseEnd("await", problem)
         })
 

@@ -311,6 +311,26 @@ describe("events", () => {
       assert.deepStrictEqual(Scene.faults(told, fake), [])
     }))
 
+  it.effect("carry no credential in the model's words either, however its pieces are cut", () =>
+    Effect.gen(function*() {
+      const key = "sekret-value-1234"
+      const pieces = (...texts: ReadonlyArray<string>) => texts.map((text) => TurnEvent.make("assistant/chunk", { kind: "text", text }))
+      const turnOf = (...events: ReadonlyArray<TurnEvent.TurnEvent>) =>
+        Scene.run({ fake: FakeHarness.make({ turn: () => Stream.fromIterable(events) }), session: { env: { SOME_API_KEY: key } } })
+      const texts = (told: Scene.Told) => told.events.flatMap((event) => event.type === "text_delta" ? [event.text] : [])
+
+      const whole = yield* turnOf(...pieces("it is sek", "ret-val", "ue-1234", " and se"), end(`it is ${key} and se`))
+      assert.deepStrictEqual(texts(whole), ["it is ", "[REDACTED]", " and ", "se"])
+      assert.strictEqual(whole.result?.result.summary, "it is [REDACTED] and se")
+      assert.notInclude(JSON.stringify(whole), key)
+
+      const torn = yield* turnOf(...pieces("it is sekret"))
+      assert.deepStrictEqual(texts(torn), ["it is ", "sekret"])
+
+      const plain = yield* turnOf(...pieces("", "s", "afe"), end("safe"))
+      assert.deepStrictEqual(texts(plain), ["", "safe"])
+    }))
+
   it.effect("by the hundred thousand pass one after the other; the result stays bounded", () =>
     Effect.gen(function*() {
       const count = 101_000

@@ -3,13 +3,14 @@
  * run was given, and within bounds.
  *
  * Only known values are taken out here, not shapes: tools show source code, and
- * a log that rewrites every `token = …` in it is of no use. The model's own
- * words stay as they are, byte for byte.
+ * a log that rewrites every `token = …` in it is of no use. But for those values
+ * the model's own words stay as they are, byte for byte.
  */
 import type { TurnEvent } from "@turnpike/contract"
 import type * as Schema from "effect/Schema"
 import type * as Harness from "../Harness.ts"
 import * as Redaction from "../Redaction.ts"
+import * as SecretValues from "./secretValues.ts"
 
 /** The most characters of a tool's output that are repeated: 64 Ki. */
 export const maxOutputCharacters = 64 * 1024
@@ -22,20 +23,53 @@ const bound = (text: string): string =>
     ? text
     : `${Redaction.head(text, maxOutputCharacters)}… (${text.length} characters)`
 
-/** Makes the function that cleans the events of one session. */
-export const make = (
-  options: Pick<Harness.SessionOptions, "inheritedEnv" | "env" | "credentials">
-): (event: TurnEvent.TurnEvent) => TurnEvent.TurnEvent => {
-  const hide = Redaction.values([
+/** Cleans the events of one turn. */
+export interface EventText {
+  /**
+   * What may be told by now. The end of a chunk that may be the beginning of a
+   * secret waits for the next chunk of its kind, a message or the turn's end.
+   */
+  readonly clean: (event: TurnEvent.TurnEvent) => ReadonlyArray<TurnEvent.TurnEvent>
+  /** What still waits, in a turn that ends without `harness/end`. */
+  readonly rest: () => ReadonlyArray<TurnEvent.TurnEvent>
+}
+
+type Chunk = TurnEvent.Of<"assistant/chunk">
+
+/** Makes what cleans the events of one turn. */
+export const make = (options: Pick<Harness.SessionOptions, "inheritedEnv" | "env" | "credentials">): EventText => {
+  const secrets = [
     ...Redaction.secretsOf(options.inheritedEnv),
     ...Redaction.secretsOf(options.env),
     ...textsOf(options.credentials)
-  ])
+  ]
+  const hide = Redaction.values(secrets)
+  const known = SecretValues.known(secrets, Redaction.mark)
+  /** One sieve for each kind and origin of chunks, with the last chunk that went through it. */
+  const sieves = new Map<string, { readonly sieve: SecretValues.Sieve; last: Chunk }>()
+
+  const chunk = (event: Chunk): ReadonlyArray<TurnEvent.TurnEvent> => {
+    const key = JSON.stringify({ ...event.data, text: "" })
+    const through = sieves.get(key) ?? { sieve: SecretValues.sieve(known, Redaction.mark), last: event }
+    sieves.set(key, through)
+    through.last = event
+    const text = through.sieve.push(event.data.text)
+    return text === event.data.text ? [event] : text === "" ? [] : [{ ...event, data: { ...event.data, text } }]
+  }
+
+  const rest = (): ReadonlyArray<TurnEvent.TurnEvent> =>
+    [...sieves.values()].flatMap(({ last, sieve }) => {
+      const text = sieve.end()
+      return text === "" ? [] : [{ ...last, data: { ...last.data, text } }]
+    })
+
   const input = (data: { readonly input?: Schema.Json }) =>
     data.input === undefined ? {} : { input: Redaction.json(data.input, hide) }
 
-  return (event) => {
+  const whole = (event: TurnEvent.TurnEvent): TurnEvent.TurnEvent => {
     switch (event.type) {
+      case "assistant/message":
+        return { ...event, data: { ...event.data, text: hide(event.data.text) } }
       case "tool/call":
         return { ...event, data: { ...event.data, ...input(event.data) } }
       case "tool/result":
@@ -63,10 +97,23 @@ export const make = (
       case "harness/end":
         return {
           ...event,
-          data: { ...event.data, denials: event.data.denials.map((denial) => ({ ...denial, ...input(denial) })) }
+          data: {
+            ...event.data,
+            text: hide(event.data.text),
+            denials: event.data.denials.map((denial) => ({ ...denial, ...input(denial) }))
+          }
         }
       default:
         return event
     }
+  }
+
+  return {
+    clean: (event) => {
+      if (event.type === "assistant/chunk") return chunk(event)
+      const cleaned = whole(event)
+      return event.type === "assistant/message" || event.type === "harness/end" ? [...rest(), cleaned] : [cleaned]
+    },
+    rest
   }
 }
