@@ -17,6 +17,7 @@ const headBytes = 4096
 const maxHeaderBytes = 8192
 
 const separator = Buffer.from("\r\n\r\n")
+const nothing = Buffer.alloc(0)
 const name = "content-length:"
 
 /** Writes a frame. */
@@ -69,14 +70,15 @@ const headerWithin = (bytes: Buffer): number => bytes.toString("latin1").toLower
 
 /** Makes a decoder, for one output. */
 export const decoder = (maxBytes: number = defaultMaxBytes): Decoder => {
-  let header = Buffer.alloc(0)
+  let header: Buffer = nothing
   /** The body that is being read; undefined between bodies. */
   let body: { readonly length: number; readonly parts: Array<Buffer>; kept: number; seen: number } | undefined
 
   const finished = (): ReadonlyArray<Frame.Received> => {
     if (body === undefined || body.seen < body.length) return []
     const { length, parts } = body
-    const bytes = Buffer.concat(parts)
+    const [only] = parts
+    const bytes = only !== undefined && parts.length === 1 ? only : Buffer.concat(parts)
     body = undefined
     return length > maxBytes
       ? [{ _tag: "Oversize", bytesTotal: length, head: new Uint8Array(bytes), terminated: true }]
@@ -91,7 +93,8 @@ export const decoder = (maxBytes: number = defaultMaxBytes): Decoder => {
       if (body !== undefined) {
         const part = rest.subarray(0, body.length - body.seen)
         const keep = body.length > maxBytes ? part.subarray(0, headBytes - body.kept) : part
-        if (keep.length > 0) body.parts.push(Buffer.from(keep))
+        // A body that is whole in this chunk is read before the chunk's owner has it back.
+        if (keep.length > 0) body.parts.push(part.length === body.length ? keep : Buffer.from(keep))
         body.kept += keep.length
         body.seen += part.length
         rest = rest.subarray(part.length)
@@ -99,18 +102,16 @@ export const decoder = (maxBytes: number = defaultMaxBytes): Decoder => {
         continue
       }
       const before = header.length
-      header = Buffer.concat([header, rest])
-      const end = header.indexOf(separator, Math.max(0, before - separator.length))
+      const all = before === 0 ? rest : Buffer.concat([header, rest])
+      header = nothing
+      const end = all.indexOf(separator, Math.max(0, before - separator.length))
       if (end === -1) {
-        if (header.length > maxHeaderBytes) {
-          received.push(...unparsed(header))
-          header = Buffer.alloc(0)
-        }
+        if (all.length > maxHeaderBytes) received.push(...unparsed(all))
+        else header = before === 0 ? Buffer.from(all) : all
         break
       }
-      const text = header.subarray(0, end)
-      rest = header.subarray(end + separator.length)
-      header = Buffer.alloc(0)
+      const text = all.subarray(0, end)
+      rest = all.subarray(end + separator.length)
       let length = lengthIn(text.toString("latin1"))
       if (length === undefined) {
         // A remark of the program's before a header of its own.
@@ -133,7 +134,7 @@ export const decoder = (maxBytes: number = defaultMaxBytes): Decoder => {
     end: () => {
       const left = body === undefined ? header : Buffer.concat(body.parts)
       body = undefined
-      header = Buffer.alloc(0)
+      header = nothing
       return unparsed(left, false)
     }
   }
