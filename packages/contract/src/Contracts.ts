@@ -9,9 +9,11 @@ import { AgentRunResult } from "./AgentRunResult.ts"
 import { AgentRunSpec } from "./AgentRunSpec.ts"
 import { Capabilities } from "./Capabilities.ts"
 import * as Failure from "./Failure.ts"
+import * as Inbox from "./InboxEntry.ts"
 import { parseJson } from "./internal/jsonText.ts"
 import { type Fault, format, strictDecoder } from "./internal/strictDecoder.ts"
 import * as Log from "./SessionEvent.ts"
+import { SessionHeader } from "./SessionHeader.ts"
 import { rules } from "./StreamRules.ts"
 import * as Event from "./TurnEvent.ts"
 import { TurnEvent } from "./TurnEvent.ts"
@@ -27,6 +29,8 @@ const schemas = {
   "agent-run-event": AgentRunEvent,
   "agent-run-result": AgentRunResult,
   "session-event": Log.SessionEvent,
+  "session-header": SessionHeader,
+  "inbox-entry": Inbox.InboxEntry,
   "turn-event": TurnEvent,
   capabilities: Capabilities,
   failure: Failure.Failure,
@@ -168,6 +172,7 @@ export const meta = (): Record<string, unknown> => ({
   contracts: names,
   run_event_types: tags(RunEvent.members),
   session_event_types: tags(Log.bodies),
+  inbox_entry_types: tags(Inbox.members),
   turn_event_types: [...tags(Event.members), Event.TurnEnd.fields.type.literal],
   verdict_types: Verdict.Verdict.members.map((member) => member.fields.type.literal),
   stop_reasons: Event.StopReason.literals,

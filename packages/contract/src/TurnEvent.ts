@@ -78,6 +78,10 @@ export const ToolResult = event("tool/result", "A tool has ended.", {
   denied: Schema.optionalKey(Schema.Boolean).annotateKey({
     description: "True where the tool did not run because it was not allowed. Absent means false."
   }),
+  error_code: Schema.optionalKey(Schema.Literals(["TOOL_NOT_STARTED", "TOOL_OUTCOME_UNKNOWN", "ABORTED_BEFORE_DISPATCH"])).annotateKey({
+    description:
+      "Where nobody saw the tool end. TOOL_NOT_STARTED: it certainly did not begin; TOOL_OUTCOME_UNKNOWN: it may have done something; ABORTED_BEFORE_DISPATCH: the turn was cancelled before its turn came."
+  }),
   origin
 })
 

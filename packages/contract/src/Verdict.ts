@@ -46,7 +46,12 @@ export const Verdict = Schema.Union([
     description: "The turn was stopped from outside."
   }),
   Schema.Struct({ ...Tag("error"), error: Failure.Failure }).annotate({ description: "The turn failed." }),
-  Schema.Struct({ ...Tag("interrupted") }).annotate({ description: "A crash cut the turn off. Written only by recovery." })
+  Schema.Struct({
+    ...Tag("interrupted"),
+    not_started: Schema.optionalKey(Schema.Literal(true)).annotateKey({
+      description: "Present where nothing of the turn can have left for a harness or a model: its prompt waits again."
+    })
+  }).annotate({ description: "A crash cut the turn off. Written only by recovery." })
 ]).annotate({ identifier: "Verdict", description: "How a turn ended." })
 export type Verdict = typeof Verdict.Type
 

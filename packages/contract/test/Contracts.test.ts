@@ -24,6 +24,8 @@ describe("Contracts", () => {
       "agent-run-event",
       "agent-run-result",
       "session-event",
+      "session-header",
+      "inbox-entry",
       "turn-event",
       "capabilities",
       "failure",
@@ -175,7 +177,7 @@ describe("Contracts", () => {
 
     it("does not let a name of Object.prototype pass for a field", () => {
       assert.deepStrictEqual(refusal("verdict", JSON.parse("{\"type\":\"interrupted\",\"__proto__\":{}}")), [
-        { path: "__proto__", message: "Unknown field; the fields are type" }
+        { path: "__proto__", message: "Unknown field; the fields are type, not_started" }
       ])
       assert.deepStrictEqual(refusal("agent-run-spec", JSON.parse("{\"harness\":\"x\",\"task\":\"x\",\"toString\":1}")), [{
         path: "toString",

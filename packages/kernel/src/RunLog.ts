@@ -20,6 +20,10 @@ export interface RunLog {
   readonly entries: Effect.Effect<ReadonlyArray<SessionEvent.SessionEvent>>
 }
 
+/** An event of a turn as the log has it. */
+const ofTurn = (event: Exclude<TurnEvent.TurnEvent, TurnEvent.TurnEnd>): SessionEvent.Body =>
+  event.type === "assistant/message" || event.type === "tool/result" ? { ...event, surface_op: "append" } : event
+
 /** The most events that are kept: 100 000. After that only those that end what is kept. */
 export const defaultMaxEntries = 100_000
 
@@ -73,7 +77,9 @@ export const make = (options: { readonly maxEntries?: number } = {}): RunLog => 
           data: { turn: number, trigger: { kind: "message", source: prompt.source } }
         }).pipe(
           Effect.andThen(write({ type: "step/start", data: { step: 1 } })),
-          Effect.andThen(write({ type: "user/message", data: { text: prompt.text, source: prompt.source } }))
+          Effect.andThen(
+            write({ type: "user/message", data: { text: prompt.text, source: prompt.source }, surface_op: "append" })
+          )
         )
       }),
     append: (event) =>
@@ -81,7 +87,7 @@ export const make = (options: { readonly maxEntries?: number } = {}): RunLog => 
         if (turn === undefined) return Effect.die(new Error(`the log was given ${event.type} outside a turn`))
         // The verdict of `turn/end` is made of it.
         if (event.type === "harness/end") return Effect.void
-        if (isKept(event)) return write(event)
+        if (isKept(event)) return write(ofTurn(event))
         if (event.type !== "assistant/chunk") notKept++
         return Effect.void
       }),

@@ -196,9 +196,9 @@ describe("the result", () => {
         session_log: [
           { seq: 0, time: 0, type: "turn/start", data: { turn: 1, trigger: { kind: "message", source: "user" } } },
           { seq: 1, time: 0, type: "step/start", data: { step: 1 } },
-          { seq: 2, time: 0, type: "user/message", data: { text: "hello", source: "user" } },
+          { seq: 2, time: 0, type: "user/message", data: { text: "hello", source: "user" }, surface_op: "append" },
           { seq: 3, time: 0, type: "session/bound", data: { harness_session_id: "h-1", resumed: false } },
-          { seq: 4, time: 0, type: "assistant/message", data: { text: "echo: hello" } },
+          { seq: 4, time: 0, type: "assistant/message", data: { text: "echo: hello" }, surface_op: "append" },
           { seq: 5, time: 0, type: "step/end", data: { step: 1 } },
           { seq: 6, time: 0, type: "turn/end", data: { turn: 1, verdict: { type: "completed" } } }
         ],

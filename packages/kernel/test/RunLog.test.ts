@@ -25,8 +25,8 @@ describe("RunLog", () => {
       assert.deepStrictEqual(yield* log.entries, [
         { seq: 0, time: 0, type: "turn/start", data: { turn: 4, trigger: { kind: "message", source: "user" } } },
         { seq: 1, time: 0, type: "step/start", data: { step: 1 } },
-        { seq: 2, time: 0, type: "user/message", data: { text: "hello", source: "user" } },
-        { seq: 3, time: 7, type: "assistant/message", data: { text: "a" } },
+        { seq: 2, time: 0, type: "user/message", data: { text: "hello", source: "user" }, surface_op: "append" },
+        { seq: 3, time: 7, type: "assistant/message", data: { text: "a" }, surface_op: "append" },
         { seq: 4, time: 7, type: "step/end", data: { step: 1 } },
         { seq: 5, time: 9, type: "turn/end", data: { turn: 4, verdict: completed } }
       ])

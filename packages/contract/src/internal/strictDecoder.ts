@@ -179,6 +179,11 @@ const explain = (root: unknown, issue: SchemaIssue.Issue): ReadonlyArray<Fault> 
           const { message, path: inner } = explainUnion(issue.ast, at(root, path))
           return [fault([...path, ...inner], message)]
         }
+        const meant = issue.issues
+          .map((child) => walk(child, path, undefined))
+          // A member that refuses the tag is not the one that was meant.
+          .filter((faults) => faults.every((fault) => fault.path !== showPath([...path, "type"])))
+        if (meant.length === 1) return meant[0]!
         const forms = issue.ast.types.map((member) =>
           member._tag === "Objects" ? `{ ${names(member).join(", ")} }` : describe(member)
         )
@@ -187,7 +192,7 @@ const explain = (root: unknown, issue: SchemaIssue.Issue): ReadonlyArray<Fault> 
       case "OneOf":
         return [fault(path, "Expected exactly one of the forms")]
       case "MissingKey":
-        return [fault(path, "Missing field")]
+        return [fault(path, typeof issue.annotations?.["messageMissingKey"] === "string" ? issue.annotations["messageMissingKey"] : "Missing field")]
       case "UnexpectedKey": {
         if (issue.ast._tag !== "Objects") return [fault(path, "Unknown field")]
         const key = issue.ast.indexSignatures[0]?.parameter.checks?.[0]

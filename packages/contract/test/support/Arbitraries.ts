@@ -53,7 +53,9 @@ export const of = (name: Contracts.Name): Arbitrary.Arbitrary<unknown> => {
       return result
     case "agent-run-spec":
       return spec
+    case "inbox-entry":
     case "session-event":
+    case "session-header":
     case "turn-event":
     case "capabilities":
     case "failure":
