@@ -156,7 +156,7 @@ describe("Contracts", () => {
     it("cuts a long list of words", () => {
       assert.deepStrictEqual(refusal("failure", { code: "X", message: "x", retryable: true, remedy: "x" }), [{
         path: "code",
-        message: "Expected \"USAGE\", \"INVALID_SPEC\", \"EMPTY_TASK\" or another of the 51 that the schema lists, got another string"
+        message: "Expected \"USAGE\", \"INVALID_SPEC\", \"EMPTY_TASK\" or another of the 58 that the schema lists, got another string"
       }])
     })
 

@@ -1,0 +1,160 @@
+/**
+ * Where sessions are kept: their logs, their inboxes, and who may write.
+ *
+ * One port for every backend. What it promises, and every store's suite shows:
+ *
+ * - An append is committed whole or not at all, and in order; what `append`
+ *   acknowledged survives the process, and with `sync` the machine.
+ * - One writer: a lease has a generation, and an append under an older one than
+ *   the store has seen is refused, also from a process that was frozen.
+ * - A receipt is durable before its sender is told, and is claimed at most once.
+ * - Readers need no lease, see committed events only, and miss and repeat none.
+ */
+import { Failure, type InboxEntry, type Scalars, type SessionEvent, type SessionHeader } from "@turnpike/contract"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+
+/** A store cannot do what was asked. What it held before, it holds still. */
+export class SessionStoreError extends Schema.TaggedError<SessionStoreError>()("SessionStoreError", {
+  failure: Failure.Failure
+}) {
+  override get message() {
+    return this.failure.message
+  }
+}
+
+/** Who holds a session, for those who are refused. */
+export interface Holder {
+  /** What holds it, as a noun, such as `turnpike chat (process 4711 on host anna)`. */
+  readonly name: string
+  /** Since when, in milliseconds since 1970. */
+  readonly since: number
+}
+
+/** A session as a list shows it. */
+export interface Summary {
+  readonly header: SessionHeader.SessionHeader
+  /** How many events the log has. */
+  readonly events: number
+  /** How many turns were begun. */
+  readonly turns: number
+  /** The time of the last event, or of the session's creation. */
+  readonly updated: number
+  /** Receipts that wait. */
+  readonly pending: number
+  readonly holder: Holder | undefined
+}
+
+/** What opening a session for writing put in order. */
+export interface Recovery {
+  /** The events that closed a turn which a crash had left open, in order. */
+  readonly closed: ReadonlyArray<SessionEvent.SessionEvent>
+  /** Bytes after the last whole record that were cut off; 0 where a store has no such thing. */
+  readonly cutBytes: number
+  /** The new receipts of prompts that had been claimed and not begun. */
+  readonly requeued: ReadonlyArray<InboxEntry.Receipt>
+}
+
+/** What is to be received: a receipt before the inbox gave it its id and time. */
+export type Message = Pick<InboxEntry.Receipt, "kind" | "text" | "source"> & {
+  readonly key?: string
+  readonly retry_of?: InboxEntry.ReceiptId
+}
+
+export interface Received {
+  readonly receipt: InboxEntry.Receipt
+  /** False where the same key and content had been received before: the receipt is that one. */
+  readonly isNew: boolean
+}
+
+/** What waits in an inbox, each in the order in which it was received. */
+export interface Pending {
+  /** `followup`. */
+  readonly nextTurn: ReadonlyArray<InboxEntry.Receipt>
+  /** `steer` and `inject`. */
+  readonly nextStep: ReadonlyArray<InboxEntry.Receipt>
+  /** Receipts that somebody else asks to be discarded. */
+  readonly discardRequests: ReadonlyArray<{ readonly id: InboxEntry.ReceiptId; readonly by: string }>
+}
+
+export interface AppendOptions {
+  /** Whether the events are to be on disk, and not only with the operating system, before this is acknowledged. */
+  readonly sync: boolean
+}
+
+/** The right to write one session, until its scope closes. */
+export interface Writer {
+  readonly header: SessionHeader.SessionHeader
+  /** Greater than that of every earlier writer of the session. */
+  readonly generation: number
+  readonly recovery: Recovery
+  /**
+   * Appends events whose `seq` go on from the log's end, all or none. An
+   * `inbox/claimed` among them takes its receipts out of the inbox in the same
+   * commit, and is refused as a whole where one of them does not wait.
+   *
+   * Fails with `SESSION_BUSY` where another writer has taken over, with
+   * `STORE_FAILED` or `STORE_FULL` where the medium does: nothing of it is then in the log.
+   */
+  readonly append: (
+    events: ReadonlyArray<SessionEvent.SessionEvent>,
+    options: AppendOptions
+  ) => Effect.Effect<void, SessionStoreError>
+  /** Takes receipts that wait out of the inbox. Those that do not wait are left out of the answer. */
+  readonly discard: (
+    ids: ReadonlyArray<InboxEntry.ReceiptId>,
+    cause: InboxEntry.DiscardCause,
+    by: string
+  ) => Effect.Effect<ReadonlyArray<InboxEntry.Receipt>, SessionStoreError>
+}
+
+export class SessionStore extends Context.Service<SessionStore, {
+  /** Makes a session, with the first events of a fork where it is one. Fails with `SESSION_EXISTS`. */
+  readonly create: (
+    header: SessionHeader.SessionHeader,
+    seed?: ReadonlyArray<SessionEvent.SessionEvent>
+  ) => Effect.Effect<void, SessionStoreError>
+  /** Fails with `SESSION_UNKNOWN`. */
+  readonly header: (id: Scalars.SessionId) => Effect.Effect<SessionHeader.SessionHeader, SessionStoreError>
+  /**
+   * Takes the session for writing, and puts in order what a crash left.
+   *
+   * Fails with `SESSION_UNKNOWN`, with `SESSION_BUSY` naming the holder and since
+   * when, and with `SESSION_DAMAGED` where committed events cannot be read,
+   * naming the place: nothing is then changed.
+   */
+  readonly open: (id: Scalars.SessionId, holder: string) => Effect.Effect<Writer, SessionStoreError, Scope.Scope>
+  /** The committed events whose `seq` is greater than `after`, in order; all of them for -1. Ends at the log's end. */
+  readonly read: (id: Scalars.SessionId, after: number) => Stream.Stream<SessionEvent.SessionEvent, SessionStoreError>
+  /** As `read`, and then those that are committed later, by whichever process, until it is interrupted. */
+  readonly follow: (id: Scalars.SessionId, after: number) => Stream.Stream<SessionEvent.SessionEvent, SessionStoreError>
+  /**
+   * Receives a message for a session, whoever holds it, durably before it answers.
+   * Fails with `KEY_CONFLICT` where its key was used with other content.
+   */
+  readonly receive: (id: Scalars.SessionId, message: Message) => Effect.Effect<Received, SessionStoreError>
+  /** Asks the session's holder to discard receipts. */
+  readonly requestDiscard: (
+    id: Scalars.SessionId,
+    ids: ReadonlyArray<InboxEntry.ReceiptId>,
+    by: string
+  ) => Effect.Effect<void, SessionStoreError>
+  readonly pending: (id: Scalars.SessionId) => Effect.Effect<Pending, SessionStoreError>
+  /** Completes when something may have come into the inbox since the last look, by whichever process. */
+  readonly inboxChanged: (id: Scalars.SessionId) => Effect.Effect<void, SessionStoreError>
+  /** All sessions, the last changed first. */
+  readonly list: Stream.Stream<Summary, SessionStoreError>
+  /** The records of an inbox, in order, for export. */
+  readonly inbox: (id: Scalars.SessionId) => Stream.Stream<InboxEntry.InboxEntry, SessionStoreError>
+  /** Puts a whole exported session in. All or nothing; fails with `SESSION_EXISTS`. */
+  readonly restore: (
+    header: SessionHeader.SessionHeader,
+    events: Stream.Stream<SessionEvent.SessionEvent, SessionStoreError>,
+    inbox: Stream.Stream<InboxEntry.InboxEntry, SessionStoreError>
+  ) => Effect.Effect<void, SessionStoreError>
+  /** Deletes a session with its inbox. Fails with `SESSION_UNKNOWN` and, where it is held, `SESSION_BUSY`. */
+  readonly delete: (id: Scalars.SessionId) => Effect.Effect<void, SessionStoreError>
+}>()("@turnpike/kernel/SessionStore") {}
