@@ -111,7 +111,7 @@ export interface Writer {
   ) => Effect.Effect<ReadonlyArray<InboxEntry.Receipt>, SessionStoreError>
 }
 
-export class SessionStore extends Context.Service<SessionStore, {
+export interface Service {
   /** Makes a session, with the first events of a fork where it is one. Fails with `SESSION_EXISTS`. */
   readonly create: (
     header: SessionHeader.SessionHeader,
@@ -157,4 +157,6 @@ export class SessionStore extends Context.Service<SessionStore, {
   ) => Effect.Effect<void, SessionStoreError>
   /** Deletes a session with its inbox. Fails with `SESSION_UNKNOWN` and, where it is held, `SESSION_BUSY`. */
   readonly delete: (id: Scalars.SessionId) => Effect.Effect<void, SessionStoreError>
-}>()("@turnpike/kernel/SessionStore") {}
+}
+
+export class SessionStore extends Context.Service<SessionStore, Service>()("@turnpike/kernel/SessionStore") {}
