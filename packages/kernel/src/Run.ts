@@ -178,14 +178,15 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
           return Effect.andThen(log.append(event), stream.turnEvent(event))
         })
 
+      // No generators on the way of every event: suspended ones are what the collector of garbage spends its time on.
       const observe = (event: TurnEvent.TurnEvent): Effect.Effect<void> =>
-        Effect.gen(function*() {
+        Effect.suspend(() => {
           if (event.type === "session/bound") {
             bound = event.data
             if (options.keep !== undefined) options.keep.bound = event.data
           }
-          if (memory.see(event)) yield* saveOrFail
-          yield* Effect.forEach(eventText.clean(event).flatMap(shape.tell), tell, { discard: true })
+          const told = Effect.suspend(() => Effect.forEach(eventText.clean(event).flatMap(shape.tell), tell, { discard: true }))
+          return memory.see(event) ? Effect.andThen(saveOrFail, told) : told
         })
 
       const open: Effect.Effect<Harness.HarnessSession | Stopped> = Effect.gen(function*() {
@@ -227,19 +228,22 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       const runTurn = (session: Harness.HarnessSession): Effect.Effect<void> =>
         Effect.gen(function*() {
           let heard = false
+          const begun = (event: TurnEvent.TurnEvent) =>
+            stream.phaseEnd("submit").pipe(
+              Effect.andThen(Effect.suspend(() => stream.open(event.type === "session/bound" ? event.data : bound))),
+              Effect.andThen(stream.phaseStart("await"))
+            )
           const hear = (event: TurnEvent.TurnEvent) =>
-            Effect.gen(function*() {
-              yield* isStopped
-              // A notice may come from before the prompt; it is no sign that the prompt was taken.
-              if (!heard && event.type !== "notice") {
+            isStopped.pipe(
+              Effect.andThen(Effect.suspend(() => {
+                // A notice may come from before the prompt; it is no sign that the prompt was taken.
+                if (heard || event.type === "notice") return observe(event)
                 heard = true
-                yield* stream.phaseEnd("submit")
-                yield* stream.open(event.type === "session/bound" ? event.data : bound)
-                yield* stream.phaseStart("await")
-              }
-              yield* observe(event)
+                return Effect.andThen(begun(event), observe(event))
+              })),
               // An event is taken whole or not at all.
-            }).pipe(Effect.uninterruptible)
+              Effect.uninterruptible
+            )
           const fiber = yield* Effect.forkIn(
             Stream.runForEach(AgentSession.oneEnding(Stream.suspend(() => session.runTurn(prompt))), hear),
             scope,
