@@ -92,18 +92,16 @@ export const make = (stream: Readable, options: LineSplitter.Options): LineReade
     })
   })
 
-  const pull: LineReader["pull"] = Effect.gen(function*() {
-    while (true) {
-      const chunk = yield* read
-      if (chunk === undefined) {
-        const rest = LineSplitter.end(state)
-        state = LineSplitter.initial(options)
-        return isNonEmpty(rest) ? rest : yield* Cause.done()
-      }
-      const [next, lines] = LineSplitter.push(state, chunk)
-      state = next
-      if (isNonEmpty(lines)) return lines
+  // No generator: a program that streams makes a read of every line.
+  const pull: LineReader["pull"] = Effect.flatMap(read, (chunk) => {
+    if (chunk === undefined) {
+      const rest = LineSplitter.end(state)
+      state = LineSplitter.initial(options)
+      return isNonEmpty(rest) ? Effect.succeed(rest) : Cause.done()
     }
+    const [next, lines] = LineSplitter.push(state, chunk)
+    state = next
+    return isNonEmpty(lines) ? Effect.succeed(lines) : pull
   })
 
   const pullBytes: LineReader["pullBytes"] = Effect.flatMap(read, (chunk) => chunk === undefined ? Cause.done() : Effect.succeed([chunk] as const))
