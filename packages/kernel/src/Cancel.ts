@@ -24,10 +24,13 @@ export interface CancelToken {
   readonly hard: Effect.Effect<Request>
 }
 
-export const make: Effect.Effect<CancelToken> = Effect.gen(function*() {
+export const make: Effect.Effect<CancelToken> = Effect.sync(() => makeUnsafe())
+
+/** As {@link make}, at once. */
+export const makeUnsafe = (): CancelToken => {
   const requests: Array<Request> = []
-  const graceful = yield* Deferred.make<Request>()
-  const hard = yield* Deferred.make<Request>()
+  const graceful = Deferred.makeUnsafe<Request>()
+  const hard = Deferred.makeUnsafe<Request>()
   return {
     request: (request) =>
       Effect.suspend(() => {
@@ -43,7 +46,7 @@ export const make: Effect.Effect<CancelToken> = Effect.gen(function*() {
     graceful: Deferred.await(graceful),
     hard: Deferred.await(hard)
   }
-})
+}
 
 /** What a person or a parent process does to stop a run. */
 export type Signal = "interrupt" | "terminate"
