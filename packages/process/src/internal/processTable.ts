@@ -35,14 +35,33 @@ export interface ProcessTable {
   readonly uid: (pid: number) => number
 }
 
-const readText = (path: string): string => {
-  try {
-    return fs.readFileSync(path, "latin1")
-  } catch {
-    // Gone, or not ours to read: the callers treat both as "nothing known".
-    return ""
+/**
+ * Reads whole files into the same memory, one after the other. `/proc` does not tell
+ * the length of its files, so that `readFileSync` takes 64 KiB for each of them, and
+ * a pass over the table megabytes.
+ */
+const makeReader = (): (path: string) => string => {
+  let buffer = Buffer.allocUnsafeSlow(16 * 1024)
+  return (path) => {
+    let file: number | undefined
+    try {
+      file = fs.openSync(path, "r")
+      let length = 0
+      for (let read = -1; read !== 0; length += read) {
+        if (length === buffer.length) buffer = Buffer.concat([buffer], length * 2)
+        read = fs.readSync(file, buffer, length, buffer.length - length, null)
+      }
+      return buffer.toString("latin1", 0, length)
+    } catch {
+      // Gone, or not ours to read: the callers treat both as "nothing known".
+      return ""
+    } finally {
+      if (file !== undefined) fs.closeSync(file)
+    }
   }
 }
+
+const readText = makeReader()
 
 /** Reads `/proc/<pid>/stat`. The name in parentheses may hold any character, so fields count from the last one. */
 export const parseStat = (text: string): Row | undefined => {
