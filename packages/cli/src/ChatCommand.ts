@@ -10,6 +10,7 @@ import type * as Scope from "effect/Scope"
 import { type Given, one } from "./CommandLine.ts"
 import * as Composition from "./Composition.ts"
 import * as EventsChat from "./EventsChat.ts"
+import * as HarnessChoice from "./HarnessChoice.ts"
 import * as Program from "./Program.ts"
 import { fromFailure, refuse, type Refusal } from "./Refusal.ts"
 import * as Signals from "./Signals.ts"
@@ -38,7 +39,7 @@ const command = (given: Given): Effect.Effect<number, Refusal, Scope.Scope> =>
     const version = Version.read()
 
     const opening = Effect.gen(function*() {
-      const spec = yield* SpecInput.make(given, noTaskYet)
+      const spec = yield* SpecInput.make(given, noTaskYet, (unnamed) => HarnessChoice.choose({ given, ...unnamed }))
       const redact = Composition.redactor(spec)
       const person = isText ? TextChat.person(redact) : undefined
       const supervisor = yield* Supervisor.make({ environment: Composition.environment(), redact, reapOrphans: false })

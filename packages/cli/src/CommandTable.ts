@@ -7,7 +7,7 @@ const dataDir = Flag.text("data-dir", "DIR", "Where sessions are remembered. Els
 
 /** What a run and a conversation have in common. */
 const session: ReadonlyArray<Flag.Flag> = [
-  Flag.text("harness", "NAME", "The agent to run on: `turnpike doctor` lists them.", { field: "harness" }),
+  Flag.text("harness", "NAME", "The agent to run on: `turnpike doctor` lists them. Absent: the session's own, else the only one that can be used here.", { field: "harness" }),
   Flag.text("session", "ID", "The session that the task belongs to; begun if there is none. Absent: a new one.", { field: "session.id" }),
   Flag.choice("resume", ["fail", "fresh", "replay"], "The session must exist. What to do if the harness lost it: fail, or go on without its history.", { field: "session.resume" }),
   Flag.text("model", "NAME", "The model. Absent: the harness's own choice.", { field: "model" }),
@@ -26,7 +26,7 @@ const session: ReadonlyArray<Flag.Flag> = [
 const run: Flag.Command = {
   name: "run",
   summary: "run one task on one harness",
-  usage: ["turnpike run --harness NAME [FLAG…] TASK", "turnpike run --harness NAME [FLAG…] -    (the task is standard input)", "turnpike run --spec FILE [FLAG…]"],
+  usage: ["turnpike run [--harness NAME] [FLAG…] TASK", "turnpike run [--harness NAME] [FLAG…] -    (the task is standard input)", "turnpike run --spec FILE [FLAG…]"],
   about: [
     "Says what happens as it happens, and ends with one verdict. On a terminal that is text for people: the answer on standard output, the rest on standard error. Elsewhere standard output is one JSON object a line (`turnpike schema agent-run-event`) and nothing else.",
     "Ctrl-C asks the agent to end its turn; a second one ends it; a third one ends turnpike. Nothing that was started is left running.",
@@ -59,7 +59,7 @@ const run: Flag.Command = {
 const chat: Flag.Command = {
   name: "chat",
   summary: "talk with an agent, turn after turn",
-  usage: ["turnpike chat --harness NAME [FLAG…]"],
+  usage: ["turnpike chat [--harness NAME] [FLAG…]"],
   about: [
     "On a terminal each line is a prompt. Ctrl-C asks the running turn to end, twice ends it; Ctrl-D or /exit ends the conversation. A turn that fails is reported and the conversation goes on. The harness stays warm between turns.",
     "With --format events it is a pipe: standard input carries one prompt a line, {\"type\":\"prompt\",\"text\":\"…\"}, and standard output the events of one run for each, in order, each with its own run_id and ending with a result. A line that is no prompt is answered by a run that failed with INVALID_SPEC. The end of input ends the conversation after its last turn."

@@ -56,7 +56,7 @@ export const tell = ({ failure }: Refusal, redact: Redaction.Redactor = redactor
 }
 
 /** A path where it is written as one, made absolute: the shell's directory counts, not the harness's. */
-const located = (text: string): string => text.includes("/") || text.includes(path.sep) ? path.resolve(text) : text
+export const located = (text: string): string => text.includes("/") || text.includes(path.sep) ? path.resolve(text) : text
 
 const scenario = (given: Given): string | undefined => {
   const text = one(given, "scenario")

@@ -9,7 +9,7 @@ import { Failure, type Scalars } from "@turnpike/contract"
 import { SessionBindings } from "@turnpike/kernel"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Option from "effect/Option"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -132,6 +132,16 @@ export const make = (dataDirectory: string) => ({
       }
     })
 })
+
+/** The harness that a session was begun with; `undefined` where nothing is remembered of it. Holds nothing. */
+export const harnessOf = (
+  dataDirectory: string,
+  sessionId: Scalars.SessionId
+): Effect.Effect<string | undefined, SessionBindings.SessionBindingsError> =>
+  Effect.map(
+    read(path.join(directoryOf(dataDirectory, sessionId), "session.json"), sessionId),
+    (known) => Option.getOrUndefined(known)?.harness
+  )
 
 export const layer = (dataDirectory: string): Layer.Layer<SessionBindings.SessionBindings> =>
   Layer.succeed(SessionBindings.SessionBindings, make(dataDirectory))

@@ -11,6 +11,7 @@ import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import { type Given, one } from "./CommandLine.ts"
 import * as Composition from "./Composition.ts"
+import * as HarnessChoice from "./HarnessChoice.ts"
 import * as InputText from "./InputText.ts"
 import * as Program from "./Program.ts"
 import { refuse, type Refusal } from "./Refusal.ts"
@@ -113,7 +114,7 @@ const command = (given: Given, positional: string | undefined): Effect.Effect<nu
     const err = Outlet.make(process.stderr, "standard error")
 
     const preparation = Effect.gen(function*() {
-      const spec = yield* SpecInput.make(given, positional)
+      const spec = yield* SpecInput.make(given, positional, (unnamed) => HarnessChoice.choose({ given, ...unnamed }))
       const redact = Composition.redactor(spec)
       const resultPath = one(given, "result-file")
       const resultFile = resultPath === undefined ? undefined : yield* resultOf(given, resultPath)

@@ -11,7 +11,6 @@ import * as Result from "effect/Result"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { all, type Given, isOn, one, quote } from "./CommandLine.ts"
-import * as HarnessRegistry from "./HarnessRegistry.ts"
 import * as InputText from "./InputText.ts"
 import { refuse, type Refusal } from "./Refusal.ts"
 
@@ -164,13 +163,26 @@ const checked = (
     return Effect.fail(refuse("INVALID_SPEC", `${file === undefined ? "the specification" : InputText.shown(file)}: ${Contracts.format(decoded.failure)}`))
   })
 
-const chooseHarness = "Choose a harness with --harness: " + HarnessRegistry.names.join(", ") + ". `turnpike doctor` says which of them work here."
+/** What the harness is chosen by where nothing names it. */
+export interface Unnamed {
+  readonly env: Readonly<Record<string, string>>
+  readonly sessionId: string | undefined
+}
+
+const textsOf = (value: unknown): Readonly<Record<string, string>> =>
+  isObject(value) ? Object.fromEntries(Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string")) : {}
 
 /**
- * Makes the specification. `given` are the flags, `positional` is the argument.
- * Fails with `USAGE`, `EMPTY_TASK`, `INVALID_SPEC` or `FILE_UNREADABLE`.
+ * Makes the specification. `given` are the flags, `positional` is the argument;
+ * `choose` answers the harness where neither it nor a recipe is named, once
+ * everything else was found in order.
+ * Fails with `USAGE`, `EMPTY_TASK`, `INVALID_SPEC` or `FILE_UNREADABLE`, and as `choose` does.
  */
-export const make = (given: Given, positional?: string): Effect.Effect<AgentRunSpec.AgentRunSpec, Refusal> =>
+export const make = <R>(
+  given: Given,
+  positional: string | undefined,
+  choose: (unnamed: Unnamed) => Effect.Effect<string, Refusal, R>
+): Effect.Effect<AgentRunSpec.AgentRunSpec, Refusal, R> =>
   Effect.gen(function*() {
     yield* oneReader(given, positional)
     const file = one(given, "spec")
@@ -191,9 +203,6 @@ export const make = (given: Given, positional?: string): Effect.Effect<AgentRunS
     if (harness !== undefined && recipe !== undefined) {
       return yield* refuse("USAGE", `${from("harness")} and ${from("recipe")} exclude each other`, { remedy: "Give exactly one of harness and recipe." })
     }
-    if (harness === undefined && recipe === undefined) {
-      return yield* refuse("USAGE", "neither --harness nor --recipe says what to run on", { remedy: chooseHarness })
-    }
     if (merged["task"] === undefined) {
       return yield* refuse("USAGE", "there is no task", {
         remedy: "Give the task as an argument, with --task, with --task-file, or on standard input with -."
@@ -210,7 +219,12 @@ export const make = (given: Given, positional?: string): Effect.Effect<AgentRunS
     const complete = isObject(merged["workspace"]) && set.some((each) => each.path[0] === "workspace") && merged["workspace"]["kind"] === undefined
       ? { ...merged, workspace: { kind: "local", ...merged["workspace"] } }
       : merged
-    return yield* checked(complete, set, file)
+    if (harness !== undefined || recipe !== undefined) return yield* checked(complete, set, file)
+    // With a name that stands for any, so that whatever else is wrong is told first.
+    yield* checked({ ...complete, harness: "any" }, set, file)
+    const sessionId = at(merged, ["session", "id"])
+    const chosen = yield* choose({ env: textsOf(merged["env"]), sessionId: typeof sessionId === "string" ? sessionId : undefined })
+    return yield* checked({ ...complete, harness: chosen }, set, file)
   })
 
 /** The working directory of a specification, absolute. Fails with `FILE_UNREADABLE` where it is none. */

@@ -13,7 +13,7 @@ const spec = (...args: ReadonlyArray<string>) =>
   Effect.suspend(() => {
     const parsed = parse(["run", ...args], commands)
     if (parsed._tag !== "Run") throw new Error(JSON.stringify(parsed))
-    return SpecInput.make(parsed.given, parsed.positionals[0])
+    return SpecInput.make(parsed.given, parsed.positionals[0], (unnamed) => Effect.succeed(`chosen for ${JSON.stringify(unnamed)}`))
   })
 
 const refused = (...args: ReadonlyArray<string>) => Effect.map(Effect.flip(spec(...args)), ({ failure }) => ({ code: failure.code, message: failure.message, remedy: failure.remedy }))
@@ -73,9 +73,17 @@ describe("a specification", () => {
       }
     }))
 
+  it.effect("has its harness chosen where neither it nor a recipe is named, by what else is known", () =>
+    Effect.gen(function*() {
+      const { harness, task } = yield* spec("--session", "s-1", "--env", "A=1", "do it")
+      assert.deepStrictEqual([harness, task], ["chosen for {\"env\":{\"A\":\"1\"},\"sessionId\":\"s-1\"}", "do it"])
+      assert.strictEqual((yield* spec("--harness", "x", "do it")).harness, "x")
+    }))
+
   it.effect.each([
     [["--harness", "x"], "USAGE", "there is no task"],
-    [["do it"], "USAGE", "neither --harness nor --recipe says what to run on"],
+    [["--task", "  "], "EMPTY_TASK", "the task is empty (--task)"],
+    [["--session", "bad id", "do it"], "USAGE", /^--session: Expected 1 to 128 characters/],
     [["--harness", "x", ""], "EMPTY_TASK", "the task is empty (the argument)"],
     [["--harness", "x", "--task", " \n\t"], "EMPTY_TASK", "the task is empty (--task)"],
     [["--harness", "x", "--task", "a", "b"], "USAGE", "the argument and --task each give the task"],
@@ -98,11 +106,6 @@ describe("a specification", () => {
       if (typeof message === "string") assert.strictEqual(failure.message, message)
       else assert.match(failure.message, message)
       assert.notStrictEqual(failure.remedy, "")
-    }))
-
-  it.effect("lists the harnesses where none is chosen", () =>
-    Effect.gen(function*() {
-      assert.match((yield* refused("t")).remedy, /--harness: .*scripted/)
     }))
 
   it.effect("refuses a file that is not text, naming it", () =>
