@@ -36,6 +36,9 @@ export const claude: string = dialectFile("ClaudeDialect")
 /** The module that speaks the protocol of Codex's app-server. */
 export const codex: string = dialectFile("CodexDialect")
 
+/** The module that speaks the protocol of Copilot's server. */
+export const copilot: string = dialectFile("CopilotDialect")
+
 interface Manifest {
   readonly bin: { readonly "turnpike-scripted-agent": string }
 }

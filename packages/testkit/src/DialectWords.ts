@@ -132,6 +132,8 @@ export interface DialectHost {
 }
 
 export interface Dialect {
+  /** How frames are told apart, in both directions; a line each unless given. */
+  readonly framing?: "lines" | "content-length"
   readonly open: () => Opening
   /** Called once the session is open and before anything is read. */
   readonly opened: () => void

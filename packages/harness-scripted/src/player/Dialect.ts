@@ -52,7 +52,7 @@ export type Opening =
   /** Nothing to play: write this and exit. */
   | { readonly kind: "exit"; readonly code: number; readonly stdout: string; readonly stderr: string }
 
-/** What a line of standard input means. */
+/** What a frame of standard input means. */
 export type Input =
   | { readonly kind: "prompt"; readonly id: string; readonly text: string }
   | { readonly kind: "interrupt" }
@@ -92,19 +92,22 @@ export interface DialectHost {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly scenario: Pick<Scenario, "handshake" | "mcp_servers" | "model" | "tools" | "reports_violations">
-  /** Writes one frame as a line. Frames keep their order. */
+  /** Writes one frame. Frames keep their order. */
   readonly frame: (value: Json) => void
   /** The session; only once it is open. */
   readonly session: () => SessionState
 }
 
 export interface Dialect {
+  /** How frames are told apart, in both directions; a line each unless given. */
+  readonly framing?: "lines" | "content-length"
   readonly open: () => Opening
   /** Called once the session is open and before anything is read. */
   readonly opened: () => void
   /** Says that a session that was asked for cannot be had; the process then exits with the answer. */
   readonly refuse: (why: "unknown" | "in_use", id: string) => { readonly code: number; readonly stderr: string }
-  readonly read: (line: string) => Input
+  /** Reads one frame, as text. */
+  readonly read: (text: string) => Input
   readonly turnStarted: (turn: TurnState) => void
   /** Begins, continues and ends a message: pieces come between the two others. */
   readonly messageStarted: (turn: TurnState, kind: Piece["kind"]) => void

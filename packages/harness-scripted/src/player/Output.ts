@@ -10,6 +10,10 @@ import type { Json } from "../ScenarioLanguage.ts"
 
 export interface Output {
   readonly frame: (value: Json) => void
+  /** Puts the length before each frame from now on, instead of a line feed behind it. */
+  readonly announceLengths: () => void
+  /** Writes the beginning of something that takes so many bytes, and answers how it ends. */
+  readonly announce: (bytes: number) => Uint8Array
   readonly bytes: (bytes: Uint8Array) => void
   readonly stderr: (text: string) => void
   /** Leaves the line feed of the next frame out. */
@@ -22,6 +26,8 @@ export interface Output {
   readonly flushed: () => Promise<void>
 }
 
+const header = (bytes: number): string => `Content-Length: ${bytes}\r\n\r\n`
+
 const write = (stream: NodeJS.WritableStream, bytes: Uint8Array): Promise<void> =>
   new Promise((resolve) => {
     // The callback comes with an error where the reader is gone; there is nobody to tell.
@@ -32,6 +38,7 @@ export const make = (): Output => {
   let queue: Promise<void> = Promise.resolve()
   let chunkBytes = 0
   let joins = false
+  let announces = false
   let bufferBytes = 0
   let held: Array<Uint8Array> = []
   const closed = new Set<NodeJS.WritableStream>()
@@ -64,8 +71,16 @@ export const make = (): Output => {
   }
   return {
     frame: (value) => {
-      out(Buffer.from(JSON.stringify(value) + (joins ? "" : "\n")))
+      const text = JSON.stringify(value)
+      out(Buffer.from(announces ? `${header(Buffer.byteLength(text))}${text}` : text + (joins ? "" : "\n")))
       joins = false
+    },
+    announceLengths: () => {
+      announces = true
+    },
+    announce: (bytes) => {
+      if (announces) out(Buffer.from(header(bytes)))
+      return Buffer.from(announces ? "" : "\n")
     },
     bytes: out,
     stderr: (text) => put(process.stderr, Buffer.from(text)),

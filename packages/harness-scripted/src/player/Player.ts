@@ -11,6 +11,7 @@ import * as timers from "node:timers/promises"
 import type { Action, Actions, Json, Scenario, Turn } from "../ScenarioLanguage.ts"
 import * as Children from "./Children.ts"
 import type { Dialect, DialectHost, DialectModule, Piece, SessionState, TurnState } from "./Dialect.ts"
+import * as Input from "./Input.ts"
 import type { Output } from "./Output.ts"
 import * as SessionFile from "./SessionFile.ts"
 
@@ -89,6 +90,7 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
     }
   }
   const dialect: Dialect = module.makeDialect(host)
+  if (dialect.framing === "content-length") output.announceLengths()
 
   // Nothing but `exit` ends the process, also when no input is read and nothing is waited for.
   setInterval(() => {}, 3_600_000)
@@ -288,11 +290,12 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
   /** Written in pieces, so that a line of any size needs little memory here. */
   const hugeLine = async (bytes: number): Promise<void> => {
     const piece = Buffer.alloc(1 << 20, "x")
+    const end = output.announce(bytes)
     for (let left = bytes; left > 0; left -= piece.length) {
       output.bytes(piece.subarray(0, Math.min(left, piece.length)))
       await output.flushed()
     }
-    output.bytes(Buffer.from("\n"))
+    output.bytes(end)
   }
 
   const ask = async (action: Extract<Action, { type: "ask" }>, context: Context): Promise<void> => {
@@ -384,8 +387,8 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
     await exit(dialect.exitCode())
   }
 
-  const onLine = async (line: string): Promise<void> => {
-    const input = dialect.read(line)
+  const onFrame = async (text: string): Promise<void> => {
+    const input = dialect.read(text)
     if (!isOpened && !(input.kind === "handled" && input.opening === true)) {
       isOpened = true
       // Nothing else is read before this has been played.
@@ -421,18 +424,9 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
   }
 
   const listen = (): void => {
-    // Buffers are joined only when a line is complete, so that a long line costs no more than its length.
-    let parts: Array<Buffer> = []
+    const read = Input.reader(dialect.framing ?? "lines")
     process.stdin.on("data", (chunk: Buffer) => {
-      let from = 0
-      for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {
-        parts.push(chunk.subarray(from, at))
-        const line = Buffer.concat(parts).toString("utf8")
-        parts = []
-        from = at + 1
-        if (line.trim() !== "") void begin(onLine(line))
-      }
-      if (from < chunk.length) parts.push(chunk.subarray(from))
+      for (const text of read(chunk)) void begin(onFrame(text))
     })
     process.stdin.on("end", onEnd)
     process.stdin.on("error", onEnd)

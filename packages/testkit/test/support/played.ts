@@ -24,18 +24,42 @@ export interface Ran {
 export const framesOf = (bytes: Buffer): ReadonlyArray<Frame> =>
   bytes.toString("utf8").split("\n").filter((line) => line !== "").map((line) => JSON.parse(line) as Frame)
 
+/** The frames behind their lengths. */
+export const announcedFramesOf = (bytes: Buffer): ReadonlyArray<Frame> => {
+  const frames: Array<Frame> = []
+  for (let at = 0; at < bytes.length;) {
+    const end = bytes.indexOf("\r\n\r\n", at)
+    if (end === -1) break
+    const length = Number(/(\d+)/.exec(bytes.subarray(at, end).toString("latin1"))?.[1])
+    const start = end + 4
+    if (bytes.length < start + length) break
+    frames.push(JSON.parse(bytes.subarray(start, start + length).toString("utf8")) as Frame)
+    at = start + length
+  }
+  return frames
+}
+
+export type Framing = "lines" | "content-length"
+
+const encode = (frame: Frame, framing: Framing): string => {
+  const text = JSON.stringify(frame)
+  return framing === "lines" ? `${text}\n` : `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
+}
+
 /** Runs a program through the steps, then gives it the end of its input and waits for its end. */
 export const run = (
   program: string,
   args: ReadonlyArray<string>,
   steps: ReadonlyArray<Step>,
-  env: NodeJS.ProcessEnv = {}
+  env: NodeJS.ProcessEnv = {},
+  framing: Framing = "lines"
 ): Promise<Ran> =>
   new Promise((resolve, reject) => {
     const child = spawn(program, args, { env: { PATH: process.env["PATH"], ...env }, stdio: "pipe" })
     const out: Array<Buffer> = []
     let stderr = ""
     let rest = ""
+    let seen = 0
     let at = 0
     let last: Frame = {}
     const proceed = (frame: Frame | undefined) => {
@@ -47,8 +71,8 @@ export const run = (
           if (unread === undefined || !step.until(unread)) return
           last = unread
           unread = undefined
-        } else if ("send" in step) child.stdin.write(typeof step.send === "string" ? `${step.send}\n` : `${JSON.stringify(step.send)}\n`)
-        else if ("reply" in step) child.stdin.write(`${JSON.stringify(step.reply(last))}\n`)
+        } else if ("send" in step) child.stdin.write(typeof step.send === "string" ? `${step.send}\n` : encode(step.send, framing))
+        else if ("reply" in step) child.stdin.write(encode(step.reply(last), framing))
         else child.kill(step.signal)
         at++
       }
@@ -60,13 +84,19 @@ export const run = (
     })
     child.stdout.on("data", (chunk: Buffer) => {
       out.push(chunk)
+      if (framing === "content-length") {
+        const frames = announcedFramesOf(Buffer.concat(out))
+        for (const frame of frames.slice(seen)) proceed(frame)
+        seen = frames.length
+        return
+      }
       const lines = (rest + chunk.toString("utf8")).split("\n")
       rest = lines.pop() ?? ""
       for (const line of lines) proceed(JSON.parse(line) as Frame)
     })
     child.on("close", (code, signal) => {
       const stdout = Buffer.concat(out)
-      resolve({ stdout, frames: framesOf(stdout), stderr, code, signal })
+      resolve({ stdout, frames: framing === "lines" ? framesOf(stdout) : announcedFramesOf(stdout), stderr, code, signal })
     })
     proceed(undefined)
   })
