@@ -12,7 +12,13 @@ import * as Clis from "./support/Clis.ts"
 interface Way {
   readonly name: string
   /** Runs one prompt; answers the milliseconds and what was answered, and where they went where that is known. */
-  readonly go: (prompt: string) => Promise<{ readonly ms: number; readonly answer: string; readonly parts?: Parts }>
+  readonly go: (prompt: string) => Promise<Told>
+}
+
+interface Told {
+  readonly ms: number
+  readonly answer: string
+  readonly parts?: Parts
 }
 
 /** The parts of a run's time, in milliseconds, by the moments that its events bear. */
@@ -83,41 +89,62 @@ const ways = (cli: Clis.RealCli, model: Clis.Model, bundle: string) => {
       }
     })
   }
-  return { list, remove: () => desks.forEach((one) => one.remove()) }
+  return { list, program: own.program, remove: () => desks.forEach((one) => one.remove()) }
 }
 
 export const benchmark: Benchmark.Benchmark = {
   name: "overhead",
   summary: "turnpike run against each CLI by hand, and against its SDK, one prompt",
   needs: ["real", "peers"],
-  run: async ({ bundle, quick, say }) => {
+  run: async ({ bundle, quick, say, undisturbed }) => {
     const check = Benchmark.checker()
     const rounds = quick ? 1 : 15
     const samples: Record<string, Array<number>> = {}
     const parts: Record<string, Array<Parts>> = {}
-    const emptyNode: Array<number> = []
+    /** What a run needs before it begins, alone: Node, the command's code, the CLI's version. */
+    const alone: Record<string, Array<number>> = {}
+    const time = (what: string, program: string, args: ReadonlyArray<string>, exit: number): readonly [string, number] => {
+      const from = performance.now()
+      const { status } = spawnSync(program, args, { stdio: "ignore" })
+      const ms = performance.now() - from
+      check.equal(`the exit of ${what}`, status, exit)
+      return [what, Math.round(ms * 10) / 10]
+    }
     /** The ways of each CLI, itself first. */
     const groups: Array<ReadonlyArray<string>> = []
     const model = await Clis.model()
     try {
       for (const cli of ["claude", "codex", "copilot"] as const) {
-        const { list, remove } = ways(cli, model, bundle)
+        const { list, program, remove } = ways(cli, model, bundle)
         groups.push(list.map(({ name }) => name))
         try {
           for (let round = 0; round <= rounds; round++) {
             say(`overhead: ${cli}, round ${round} of ${rounds}`)
             // Each way is first, second, … as often as the others: what follows a heavy one is not always the same.
-            for (const way of [...list.slice(round % list.length), ...list.slice(0, round % list.length)]) {
-              const { answer, ms, parts: where } = await way.go(prompt)
-              check.equal(`the answer through ${way.name}`, way.name === "codex itself" ? answer.split("\n").at(-1) : answer, Clis.answerTo(prompt))
-              // The first round makes caches and directories.
-              if (round === 0) continue
-              ;(samples[way.name] ??= []).push(Math.round(ms * 10) / 10)
-              if (where !== undefined) (parts[way.name] ??= []).push(where)
+            const order = [...list.slice(round % list.length), ...list.slice(0, round % list.length)]
+            const done = await undisturbed(async () => {
+              const told: Array<readonly [name: string, Told]> = []
+              for (const way of order) {
+                const one = await way.go(prompt)
+                check.equal(`the answer through ${way.name}`, way.name === "codex itself" ? one.answer.split("\n").at(-1) : one.answer, Clis.answerTo(prompt))
+                told.push([way.name, one])
+              }
+              return {
+                told,
+                alone: [
+                  time("Node that does nothing", process.execPath, ["-e", "0"], 0),
+                  time("turnpike run that is refused", process.execPath, [path.join(bundle, "bin.js"), "run", `--harness=${cli}`, "--program=/no/such/program", prompt], 1),
+                  time(`${cli} --version`, program, ["--version"], 0)
+                ]
+              }
+            })
+            // The first round makes caches and directories.
+            if (round === 0) continue
+            for (const [name, { ms, parts: where }] of done.told) {
+              ;(samples[name] ??= []).push(Math.round(ms * 10) / 10)
+              if (where !== undefined) (parts[name] ??= []).push(where)
             }
-            const from = performance.now()
-            spawnSync(process.execPath, ["-e", "0"])
-            emptyNode.push(Math.round((performance.now() - from) * 10) / 10)
+            for (const [what, ms] of done.alone) (alone[what] ??= []).push(ms)
           }
         } finally {
           remove()
@@ -141,6 +168,10 @@ export const benchmark: Benchmark.Benchmark = {
         )
       ])
     ])
-    return { figures: [...figures, Benchmark.figure("Node that does nothing: wall", "ms", emptyNode)], samples: { ...samples, parts, emptyNode }, checks: check.count() }
+    return {
+      figures: [...figures, ...Object.entries(alone).map(([what, times]) => Benchmark.figure(`${what}: wall`, "ms", times))],
+      samples: { ...samples, parts, alone },
+      checks: check.count()
+    }
   }
 }

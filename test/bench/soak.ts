@@ -138,6 +138,7 @@ const memoryFile = path.join(home, "memory.jsonl")
 const mark = randomUUID()
 const started = performance.now()
 const machine = Machine.describe()
+const commit = Machine.commit()
 
 const chat: ChildProcess = spawn(
   process.execPath,
@@ -287,6 +288,8 @@ if (isJudged && growth.heap_bytes_per_1000_turns > mostHeapPer1000) problems.pus
 const report = {
   benchmark: "soak",
   ok: problems.length === 0,
+  at: new Date().toISOString(),
+  commit,
   machine,
   options: { minutes, turns, seed, sample_seconds: sampleSeconds },
   seconds,

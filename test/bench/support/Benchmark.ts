@@ -10,6 +10,12 @@ export interface Context {
   /** The folder of the bundled command, `bin.js` among its files. */
   readonly bundle: string
   readonly say: (text: string) => void
+  /**
+   * Does one round. Where others were at work meanwhile it waits for them and does the
+   * round again, if it was asked to wait and has not waited too long already; what the
+   * disturbed round brought is dropped unseen.
+   */
+  readonly undisturbed: <A>(round: () => Promise<A>) => Promise<A>
 }
 
 export interface Goal {

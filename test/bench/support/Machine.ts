@@ -1,6 +1,8 @@
 /** What a figure depends on and a reader has to know; no name of a host, a user or a place. */
+import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
+import { fileURLToPath } from "node:url"
 
 export interface Machine {
   readonly cpu: string
@@ -21,6 +23,14 @@ export const describe = (): Machine => ({
   load: Math.round((os.loadavg()[0] ?? 0) * 100) / 100
 })
 
+/** What is measured: the commit, and whether the packages' sources differ from it. */
+export const commit = (): string => {
+  const cwd = fileURLToPath(new URL("../../..", import.meta.url))
+  const git = (...args: ReadonlyArray<string>) => spawnSync("git", ["-c", `safe.directory=${cwd.replace(/\/$/, "")}`, ...args], { cwd, encoding: "utf8" }).stdout?.trim() ?? ""
+  const changed = git("status", "--porcelain", "--", "packages") !== ""
+  return `${git("rev-parse", "--short", "HEAD") || "unknown"}${changed ? " with changes" : ""}`
+}
+
 /** Ticks that all cores have spent so far: at work, and in all. */
 const ticks = (): { readonly busy: number; readonly all: number } => {
   const [, user = 0, nice = 0, system = 0, idle = 0, iowait = 0, ...more] = fs.readFileSync("/proc/stat", "utf8").split("\n", 1)[0]!
@@ -35,6 +45,22 @@ export const busyPart = async (duringMs: number): Promise<number> => {
   await new Promise((resolve) => setTimeout(resolve, duringMs))
   const after = ticks()
   return after.all === before.all ? 0 : (after.busy - before.busy) / (after.all - before.all)
+}
+
+/** Milliseconds of CPU that this process and all that it has waited for have used. */
+const own = (): number => {
+  const fields = fs.readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)?.split(" ") ?? []
+  return fields.slice(11, 15).reduce((sum, one) => sum + Number(one), 0) * 10
+}
+
+/** Begins to look; the answer tells which part of the machine others have had since, from 0 to 1. */
+export const watch = (): () => number => {
+  const [before, ownBefore] = [ticks(), own()]
+  return () => {
+    const [after, ownAfter] = [ticks(), own()]
+    const all = (after.all - before.all) * 10
+    return all === 0 ? 0 : Math.max(0, (after.busy - before.busy) * 10 - (ownAfter - ownBefore)) / all
+  }
 }
 
 /** Waits until others leave the machine alone for a second; answers what was seen last, and says so when the time is up. */
