@@ -3,9 +3,9 @@
  * allow-list holds run unasked; one that ran unasked and unlisted costs the toy its turn and its process.
  */
 import { type Capabilities, Failure, TurnEvent } from "@turnpike/contract"
-import { type Dialect, type Frame, Notices, ProgramSearch, SessionEnvironment, WarmSession } from "@turnpike/harness"
+import { type Dialect, type Frame, InstalledHarness, Notices, SessionEnvironment } from "@turnpike/harness"
 import { type Harness, HarnessError, ToolAllowlist } from "@turnpike/kernel"
-import { Supervisor } from "@turnpike/process"
+import type { Supervisor } from "@turnpike/process"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as ToyWire from "./ToyWire.ts"
@@ -164,14 +164,11 @@ const dialect = (session: Harness.SessionOptions, program: string): Dialect.Dial
 })
 
 /** Makes the harness. Its sessions start their process through the supervisor. */
-export const make: Effect.Effect<Harness.Harness, never, Supervisor.Supervisor> = Effect.map(Supervisor.Supervisor, ({ spawn }) => {
-  const identity = { harness: name, names: ["toy-agent"], args: ["--version"], version: /^toy-agent (\d+\.\d+\.\d+)\s*$/u }
-  const check = (session: Harness.SessionOptions) => Effect.andThen(refuse(session), ProgramSearch.identify(identity, session, spawn))
-  return {
-    name,
-    capabilities,
-    check,
-    open: (session) => Effect.flatMap(check(session), ({ program }) => WarmSession.open({ ...session, dialect: dialect(session, program), spawn })),
-    diagnose: (session) => ProgramSearch.diagnose(identity, session, spawn)
-  }
+export const make: Effect.Effect<Harness.Harness, never, Supervisor.Supervisor> = InstalledHarness.make({
+  capabilities,
+  program: { harness: name, product: "the toy", names: ["toy-agent"], version: /^toy-agent (\d+\.\d+\.\d+)\s*$/u, tested: "1.0.0" },
+  plan: refuse,
+  dialect: (session, _, { file }) => dialect(session, file),
+  // What else `doctor` is to tell, such as how the program is signed in.
+  findings: () => Effect.succeed([])
 })

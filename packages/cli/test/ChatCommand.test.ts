@@ -170,7 +170,7 @@ describe("turnpike chat with a person", () => {
   it("refuses what run refuses, before anything is started", async () => {
     for (const [args, code, exit] of [
       [["--harness", "nope"], "HARNESS_UNKNOWN", 2],
-      [[], "USAGE", 2],
+      [["--session", "bad id"], "USAGE", 2],
       [["--harness", "scripted", "--program", "/nonexistent"], "HARNESS_NOT_FOUND", 1]
     ] as const) {
       const ended = await Turnpike.run(["chat", "--format", "text", ...args], options)

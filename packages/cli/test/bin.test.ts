@@ -60,7 +60,7 @@ describe.concurrent("turnpike", () => {
   it("prints contracts", async () => {
     const names = await Turnpike.run(["schema"], options)
     assert.deepStrictEqual(names.stdout.trimEnd().split("\n"), [
-      "agent-run-spec", "agent-run-event", "agent-run-result", "session-event", "turn-event", "capabilities", "failure", "verdict", "meta"
+      "agent-run-spec", "agent-run-event", "agent-run-result", "session-event", "session-header", "inbox-entry", "turn-event", "capabilities", "failure", "verdict", "meta"
     ])
     const event = JSON.parse((await Turnpike.run(["schema", "agent-run-event"], options)).stdout) as Record<string, unknown>
     assert.strictEqual(event["$id"], "https://turnpike.dev/schemas/v1/agent-run-event.schema.json")

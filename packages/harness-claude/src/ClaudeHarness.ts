@@ -6,12 +6,11 @@
  * their length nor their content shows in a process list.
  */
 import { type Capabilities, Failure } from "@turnpike/contract"
-import { type Dialect, Failures, SessionEnvironment, WarmSession } from "@turnpike/harness"
+import { type Dialect, Failures, InstalledHarness, InstalledProgram, SessionEnvironment } from "@turnpike/harness"
 import { type Harness, HarnessError } from "@turnpike/kernel"
 import { type Command, Supervisor } from "@turnpike/process"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import { randomUUID } from "node:crypto"
 import * as ClaudeConversation from "./ClaudeConversation.ts"
 import * as ClaudeProgram from "./ClaudeProgram.ts"
@@ -134,7 +133,7 @@ const dialect = (
   options: Options,
   session: Harness.SessionOptions,
   plan: ClaudeTools.Plan,
-  program: ClaudeProgram.Identified
+  program: InstalledProgram.Identified
 ): Dialect.Dialect<ClaudeConversation.State> => ({
   harness: name,
   command: (launch) => Effect.sync(() => commandOf(session, plan, program.file, launch)),
@@ -162,7 +161,7 @@ const dialect = (
         resumes: launch._tag === "Resume" ? launch.harnessSessionId : undefined,
         redact: session.redact,
         uuid: randomUUID,
-        takesPromptsAsText: ClaudeProgram.compareVersions(program.version, ClaudeProgram.takesPromptsAsText) >= 0,
+        takesPromptsAsText: InstalledProgram.compareVersions(program.version, ClaudeProgram.takesPromptsAsText) >= 0,
         version: program.version,
         testedVersion: ClaudeProgram.tested
       })
@@ -177,62 +176,12 @@ const dialect = (
   endOfInput: "3 seconds"
 })
 
-/** What a version means for the work; `undefined` where there is nothing to say. */
-const versionFinding = (version: string): Harness.Finding =>
-  version === ClaudeProgram.tested
-    ? { level: "ok", message: `version ${version} is the one that is tested` }
-    : {
-      level: "warning",
-      message: `version ${version} is not the one that is tested, ${ClaudeProgram.tested}`,
-      remedy: `If something is wrong, try that version: npm install -g @anthropic-ai/claude-code@${ClaudeProgram.tested}`
-    }
-
-const diagnose = (program: ClaudeProgram.Program) =>
-  Effect.fn("ClaudeHarness.diagnose")(function*(session: Harness.DiagnosisOptions): Effect.fn.Return<Harness.Diagnosis> {
-    const identified = yield* Effect.result(program.identify(session))
-    if (Result.isFailure(identified)) {
-      const { message, remedy } = identified.failure.failure
-      return { harness: name, usable: false, findings: [{ level: "problem", message, remedy }] }
-    }
-    const { file, launcher, version } = identified.success
-    const findings: Array<Harness.Finding> = [
-      { level: "ok", message: launcher === undefined ? `the program is ${file}` : `the program is ${file}, behind ${launcher}` },
-      versionFinding(version),
-      ClaudeProgram.signIn(session.inheritedEnv)
-    ]
-    return {
-      harness: name,
-      usable: findings.every(({ level }) => level !== "problem"),
-      program: file,
-      version,
-      findings
-    }
-  })
-
 /** Makes the harness. Its sessions start their process through the supervisor. */
 export const make = (options: Options = {}): Effect.Effect<Harness.Harness, never, Supervisor.Supervisor> =>
-  Effect.map(Supervisor.Supervisor, (supervisor) => {
-    const program = ClaudeProgram.make(supervisor)
-    return {
-      name,
-      capabilities,
-      check: Effect.fn("ClaudeHarness.check")(function*(session: Harness.SessionOptions) {
-        yield* planned(session)
-        const { file, version } = yield* program.identify(session)
-        return { program: file, version }
-      }),
-      open: Effect.fn("ClaudeHarness.open")(function*(session: Harness.SessionOptions) {
-        const plan = yield* planned(session)
-        const identified = yield* program.identify(session)
-        return yield* WarmSession.open({
-          sessionId: session.sessionId,
-          dialect: dialect(options, session, plan, identified),
-          spawn: supervisor.spawn,
-          resume: session.resume,
-          permission: session.permission,
-          redact: session.redact
-        })
-      }),
-      diagnose: diagnose(program)
-    }
+  InstalledHarness.make({
+    capabilities,
+    program: ClaudeProgram.description,
+    plan: planned,
+    dialect: (session, plan, program) => dialect(options, session, plan, program),
+    findings: ({ inheritedEnv }) => Effect.succeed([ClaudeProgram.signIn(inheritedEnv)])
   })

@@ -2,11 +2,8 @@
  * Claude Code's program: where it is, what version it has, and whether it looks
  * signed in.
  */
-import { Failure } from "@turnpike/contract"
-import { ProgramSearch, SessionEnvironment } from "@turnpike/harness"
-import { type Harness, HarnessError } from "@turnpike/kernel"
-import type { Supervisor } from "@turnpike/process"
-import * as Effect from "effect/Effect"
+import type { InstalledProgram } from "@turnpike/harness"
+import type { Harness } from "@turnpike/kernel"
 import * as fs from "node:fs"
 import * as path from "node:path"
 
@@ -16,17 +13,6 @@ export const oldest = "2.1.197"
 export const tested = "2.1.332"
 /** The first version that is known to take a prompt as text whatever it begins with. */
 export const takesPromptsAsText = "2.1.332"
-
-/** Orders two versions such as 2.1.9 and 2.1.10: negative, 0, or positive. */
-export const compareVersions = (one: string, other: string): number => {
-  const numbers = (version: string) => version.split(".").map(Number)
-  const [a, b] = [numbers(one), numbers(other)]
-  for (let index = 0; index < 3; index++) {
-    const difference = (a[index] ?? 0) - (b[index] ?? 0)
-    if (difference !== 0) return difference
-  }
-  return 0
-}
 
 const exe = process.platform === "win32" ? "claude.exe" : "claude"
 
@@ -46,8 +32,6 @@ const nativeBehind = (launcher: string): ReadonlyArray<string> => {
   ]
 }
 
-const install = "npm install -g @anthropic-ai/claude-code"
-
 const places = [
   "~/.local/bin/claude",
   "~/.claude/local/claude",
@@ -57,62 +41,18 @@ const places = [
   "/usr/bin/claude"
 ]
 
-type Session = Pick<Harness.SessionOptions, "program" | "inheritedEnv" | "cwd"> & Partial<Pick<Harness.SessionOptions, "env" | "redact">>
-
-export const find = (session: Session): Effect.Effect<ProgramSearch.Found, HarnessError.HarnessError> =>
-  ProgramSearch.find({
-    harness: "Claude Code",
-    program: session.program,
-    names: ["claude"],
-    cwd: session.cwd,
-    env: { ...session.inheritedEnv, ...session.env },
-    places,
-    install,
-    nativeBehind
-  })
-
-/** "2.1.332 (Claude Code)" */
-const versionIn = (text: string): string | undefined => /^(\d+\.\d+\.\d+)\S* \(Claude Code\)\s*$/m.exec(text)?.[1]
-
-export interface Identified extends ProgramSearch.Found {
-  readonly version: string
-}
-
-export interface Program {
-  /** Finds the program and makes sure that it is Claude Code, by its `--version`. Asked once for a file that does not change. */
-  readonly identify: (session: Session) => Effect.Effect<Identified, HarnessError.HarnessError>
-}
-
-export const make = (supervisor: Supervisor.Service): Program => {
-  const known = new Map<string, string>()
-  return {
-    identify: Effect.fn("ClaudeProgram.identify")(function*(session: Session) {
-      const found = yield* find(session)
-      const { mtimeMs, size } = fs.statSync(found.file)
-      const identity = `${found.file}\0${mtimeMs}\0${size}`
-      const remembered = known.get(identity)
-      if (remembered !== undefined) return { ...found, version: remembered }
-      const said = yield* ProgramSearch.describe({
-        program: found.file,
-        args: ["--version"],
-        cwd: session.cwd,
-        env: SessionEnvironment.changes({ inheritedEnv: session.inheritedEnv, env: session.env ?? {} })
-      }, supervisor.spawn)
-      const version = versionIn(said.text)
-      if (version === undefined) {
-        return yield* ProgramSearch.notTheHarness("Claude Code", found.file, said, session.redact ?? ((text) => text))
-      }
-      if (compareVersions(version, oldest) < 0) {
-        return yield* HarnessError.notStarted(
-          Failure.make("HARNESS_PROTOCOL", `${found.file} is Claude Code ${version}; the oldest that works here is ${oldest}`, {
-            remedy: `Update Claude Code: \`claude update\`, or ${install}.`
-          })
-        )
-      }
-      known.set(identity, version)
-      return { ...found, version }
-    })
-  }
+export const description: InstalledProgram.Description = {
+  harness: "claude",
+  product: "Claude Code",
+  names: ["claude"],
+  places,
+  nativeBehind,
+  npmPackage: "@anthropic-ai/claude-code",
+  update: "claude update",
+  // "2.1.332 (Claude Code)"
+  version: /^(\d+\.\d+\.\d+)\S* \(Claude Code\)\s*$/m,
+  tested,
+  oldest
 }
 
 /** How a session will sign in, as far as that can be seen without asking the service. */

@@ -166,10 +166,3 @@ describe("ClaudeHarness.diagnose", () => {
       assert.deepStrictEqual([diagnosis.usable, levels(diagnosis)], [true, ["ok", "warning", "ok"]])
     }))
 })
-
-describe("ClaudeProgram.compareVersions", () => {
-  it("orders by number", () => {
-    const versions = ["2.1.10", "2.1.9", "2.10.0", "2.2.0", "10.0.0"]
-    assert.deepStrictEqual([...versions].sort(ClaudeProgram.compareVersions), ["2.1.9", "2.1.10", "2.2.0", "2.10.0", "10.0.0"])
-  })
-})

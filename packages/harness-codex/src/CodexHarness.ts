@@ -7,7 +7,7 @@
  * continued are added to its thread, because Codex would keep to those of its start.
  */
 import { type Capabilities, Failure } from "@turnpike/contract"
-import { type Dialect, Failures, type JsonlPeer, SessionEnvironment, WarmSession } from "@turnpike/harness"
+import { type Dialect, Failures, InstalledHarness, type InstalledProgram, type JsonlPeer, SessionEnvironment } from "@turnpike/harness"
 import { type Harness, HarnessError } from "@turnpike/kernel"
 import { type Command, Supervisor } from "@turnpike/process"
 import type * as Duration from "effect/Duration"
@@ -120,7 +120,7 @@ const dialect = (
   options: Options,
   session: Harness.SessionOptions,
   plan: CodexTools.Plan,
-  program: CodexProgram.Identified
+  program: InstalledProgram.Identified
 ): Dialect.Dialect<CodexConversation.State> => {
   const deadline = options.handshakeTimeout ?? "60 seconds"
   const terms: CodexWire.Terms = {
@@ -180,68 +180,28 @@ const dialect = (
   }
 }
 
-const versionFinding = (version: string): Harness.Finding =>
-  version === CodexProgram.tested
-    ? { level: "ok", message: `version ${version} is the one that is tested` }
-    : {
-      level: "warning",
-      message: `version ${version} is not the one that is tested, ${CodexProgram.tested}`,
-      remedy: `If something is wrong, try that version: npm install -g @openai/codex@${CodexProgram.tested}`
-    }
-
-const diagnose = (program: CodexProgram.Program) =>
-  Effect.fn("CodexHarness.diagnose")(function*(session: Harness.DiagnosisOptions): Effect.fn.Return<Harness.Diagnosis> {
-    const identified = yield* Effect.result(program.identify(session))
-    if (Result.isFailure(identified)) {
-      const { message, remedy } = identified.failure.failure
-      return { harness: name, usable: false, findings: [{ level: "problem", message, remedy }] }
-    }
-    const { file, launcher, version } = identified.success
-    const around = { configDir: undefined, env: {}, inheritedEnv: session.inheritedEnv, credentials: undefined, cwd: session.cwd }
-    const findings: Array<Harness.Finding> = [
-      { level: "ok", message: launcher === undefined ? `the program is ${file}` : `the program is ${file}, behind ${launcher}` },
-      versionFinding(version),
-      CodexHome.signIn(session.inheritedEnv),
-      ...(CodexHome.isTrapped(session.inheritedEnv)
-        ? [{
-          level: "warning" as const,
-          message: `Codex's directory ${CodexHome.directory(session.inheritedEnv) ?? ""} is under the one for temporary files, where Codex itself runs no command; Turnpike gives it another TMPDIR`,
-          remedy: "Choose a CODEX_HOME or a TMPDIR elsewhere."
-        }]
-        : []),
-      ...CodexHome.remarks(around).map(({ data }): Harness.Finding => ({
-        level: "warning",
-        message: data.message,
-        remedy: "Take the rules out, or run isolated, where an allow-list matters."
-      }))
-    ]
-    return { harness: name, usable: findings.every(({ level }) => level !== "problem"), program: file, version, findings }
-  })
+const findings = ({ cwd, inheritedEnv }: Harness.DiagnosisOptions): ReadonlyArray<Harness.Finding> => [
+  CodexHome.signIn(inheritedEnv),
+  ...(CodexHome.isTrapped(inheritedEnv)
+    ? [{
+      level: "warning" as const,
+      message: `Codex's directory ${CodexHome.directory(inheritedEnv) ?? ""} is under the one for temporary files, where Codex itself runs no command; Turnpike gives it another TMPDIR`,
+      remedy: "Choose a CODEX_HOME or a TMPDIR elsewhere."
+    }]
+    : []),
+  ...CodexHome.remarks({ configDir: undefined, env: {}, inheritedEnv, credentials: undefined, cwd }).map(({ data }): Harness.Finding => ({
+    level: "warning",
+    message: data.message,
+    remedy: "Take the rules out, or run isolated, where an allow-list matters."
+  }))
+]
 
 /** Makes the harness. Its sessions start their process through the supervisor. */
 export const make = (options: Options = {}): Effect.Effect<Harness.Harness, never, Supervisor.Supervisor> =>
-  Effect.map(Supervisor.Supervisor, (supervisor) => {
-    const program = CodexProgram.make(supervisor)
-    return {
-      name,
-      capabilities,
-      check: Effect.fn("CodexHarness.check")(function*(session: Harness.SessionOptions) {
-        yield* planned(session)
-        const { file, version } = yield* program.identify(session)
-        return { program: file, version }
-      }),
-      open: Effect.fn("CodexHarness.open")(function*(session: Harness.SessionOptions) {
-        const plan = yield* planned(session)
-        const identified = yield* program.identify(session)
-        return yield* WarmSession.open({
-          sessionId: session.sessionId,
-          dialect: dialect(options, session, plan, identified),
-          spawn: supervisor.spawn,
-          resume: session.resume,
-          permission: session.permission,
-          redact: session.redact
-        })
-      }),
-      diagnose: diagnose(program)
-    }
+  InstalledHarness.make({
+    capabilities,
+    program: CodexProgram.description,
+    plan: planned,
+    dialect: (session, plan, program) => dialect(options, session, plan, program),
+    findings: (asked) => Effect.sync(() => findings(asked))
   })

@@ -1,11 +1,7 @@
 /**
  * Codex's program: where it is and what version it has.
  */
-import { ProgramSearch, SessionEnvironment } from "@turnpike/harness"
-import type { Harness, HarnessError } from "@turnpike/kernel"
-import type { Supervisor } from "@turnpike/process"
-import * as Effect from "effect/Effect"
-import * as fs from "node:fs"
+import type { InstalledProgram } from "@turnpike/harness"
 import * as path from "node:path"
 
 /** The version that the real tests run. Any other is told in a notice. */
@@ -52,52 +48,14 @@ const places = [
   "/usr/bin/codex"
 ]
 
-type Session = Pick<Harness.SessionOptions, "program" | "inheritedEnv" | "cwd"> & Partial<Pick<Harness.SessionOptions, "env" | "redact">>
-
-export const find = (session: Session): Effect.Effect<ProgramSearch.Found, HarnessError.HarnessError> =>
-  ProgramSearch.find({
-    harness: "Codex",
-    program: session.program,
-    names: ["codex"],
-    cwd: session.cwd,
-    env: { ...session.inheritedEnv, ...session.env },
-    places,
-    nativeBehind
-  })
-
-/** "codex-cli 0.171.0" */
-const versionIn = (text: string): string | undefined => /^codex-cli (\d+\.\d+\.\d+\S*)\s*$/m.exec(text)?.[1]
-
-export interface Identified extends ProgramSearch.Found {
-  readonly version: string
-}
-
-export interface Program {
-  /** Finds the program and makes sure that it is Codex, by its `--version`. Asked once for a file that does not change. */
-  readonly identify: (session: Session) => Effect.Effect<Identified, HarnessError.HarnessError>
-}
-
-export const make = (supervisor: Supervisor.Service): Program => {
-  const known = new Map<string, string>()
-  return {
-    identify: Effect.fn("CodexProgram.identify")(function*(session: Session) {
-      const found = yield* find(session)
-      const { mtimeMs, size } = fs.statSync(found.file)
-      const identity = `${found.file}\0${mtimeMs}\0${size}`
-      const remembered = known.get(identity)
-      if (remembered !== undefined) return { ...found, version: remembered }
-      const said = yield* ProgramSearch.describe({
-        program: found.file,
-        args: ["--version"],
-        cwd: session.cwd,
-        env: SessionEnvironment.changes({ inheritedEnv: session.inheritedEnv, env: session.env ?? {} })
-      }, supervisor.spawn)
-      const version = versionIn(said.text)
-      if (version === undefined) {
-        return yield* ProgramSearch.notTheHarness("Codex", found.file, said, session.redact ?? ((text) => text))
-      }
-      known.set(identity, version)
-      return { ...found, version }
-    })
-  }
+export const description: InstalledProgram.Description = {
+  harness: "codex",
+  product: "Codex",
+  names: ["codex"],
+  places,
+  nativeBehind,
+  npmPackage: "@openai/codex",
+  // "codex-cli 0.171.0"
+  version: /^codex-cli (\d+\.\d+\.\d+\S*)\s*$/m,
+  tested
 }

@@ -6,7 +6,7 @@
  * session on standard input, so none of them shows in a process list.
  */
 import { type Capabilities, Failure } from "@turnpike/contract"
-import { type Dialect, Failures, type Frame, JsonlPeer, SessionEnvironment, WarmSession } from "@turnpike/harness"
+import { type Dialect, Failures, type Frame, InstalledHarness, type InstalledProgram, JsonlPeer, SessionEnvironment } from "@turnpike/harness"
 import { type Harness, HarnessError } from "@turnpike/kernel"
 import { type Command, Supervisor } from "@turnpike/process"
 import type * as Duration from "effect/Duration"
@@ -135,7 +135,7 @@ const refused = (session: Harness.SessionOptions) => (evidence: Dialect.Evidence
   return failed(Failure.make("HANDSHAKE_FAILED", failure.message))
 }
 
-const handshake = (options: Options, session: Harness.SessionOptions, { choice, tools }: Planned, program: CopilotProgram.Identified) =>
+const handshake = (options: Options, session: Harness.SessionOptions, { choice, tools }: Planned, program: InstalledProgram.Identified) =>
   Effect.fnUntraced(function*(peer: JsonlPeer.JsonlPeer, launch: Dialect.Launch) {
     const deadline = options.handshakeTimeout ?? "60 seconds"
     const refusal = (why: string) => failed(Failure.make("HANDSHAKE_FAILED", `Copilot refused to begin: ${session.redact(why).slice(0, 2048)}`))
@@ -184,7 +184,7 @@ const dialect = (
   options: Options,
   session: Harness.SessionOptions,
   plan: Planned,
-  program: CopilotProgram.Identified
+  program: InstalledProgram.Identified
 ): Dialect.Dialect<CopilotConversation.State> => ({
   harness: name,
   framing: "content-length",
@@ -201,66 +201,23 @@ const dialect = (
   endOfInput: "3 seconds"
 })
 
-/** What a version means for the work. */
-const versionFinding = (version: string): Harness.Finding =>
-  version === CopilotProgram.tested
-    ? { level: "ok", message: `version ${version} is the one that is tested` }
-    : {
-      level: "warning",
-      message: `version ${version} is not the one that is tested, ${CopilotProgram.tested}`,
-      remedy: `If something is wrong, try that version: npm install -g @github/copilot@${CopilotProgram.tested}`
-    }
-
-const diagnose = (program: CopilotProgram.Program, supervisor: Supervisor.Service) =>
-  Effect.fn("CopilotHarness.diagnose")(function*(session: Harness.DiagnosisOptions): Effect.fn.Return<Harness.Diagnosis> {
-    const identified = yield* Effect.result(program.identify(session))
-    if (Result.isFailure(identified)) {
-      const { message, remedy } = identified.failure.failure
-      return { harness: name, usable: false, findings: [{ level: "problem", message, remedy }] }
-    }
-    const { file, launcher, version } = identified.success
-    const provider = CopilotProvider.choose(session.inheritedEnv, undefined)
-    const findings: Array<Harness.Finding> = [
-      { level: "ok", message: launcher === undefined ? `the program is ${file}` : `the program is ${file}, behind ${launcher}` },
-      versionFinding(version),
-      CopilotProgram.signIn(session.inheritedEnv) ?? CopilotProgram.signInOf(yield* authStatus(supervisor, session, file)),
+const findings = (asked: Harness.DiagnosisOptions, file: string, supervisor: Supervisor.Service): Effect.Effect<ReadonlyArray<Harness.Finding>> =>
+  Effect.gen(function*() {
+    const provider = CopilotProvider.choose(asked.inheritedEnv, undefined)
+    return [
+      CopilotProgram.signIn(asked.inheritedEnv) ?? CopilotProgram.signInOf(yield* authStatus(supervisor, asked, file)),
       ...(Result.isFailure(provider) && !/no model is named/.test(provider.failure.message)
         ? [{ level: "problem" as const, message: provider.failure.failure.message, remedy: provider.failure.failure.remedy }]
         : [])
     ]
-    return {
-      harness: name,
-      usable: findings.every(({ level }) => level !== "problem"),
-      program: file,
-      version,
-      findings
-    }
   })
 
 /** Makes the harness. Its sessions start their process through the supervisor. */
 export const make = (options: Options = {}): Effect.Effect<Harness.Harness, never, Supervisor.Supervisor> =>
-  Effect.map(Supervisor.Supervisor, (supervisor) => {
-    const program = CopilotProgram.make(supervisor)
-    return {
-      name,
-      capabilities,
-      check: Effect.fn("CopilotHarness.check")(function*(session: Harness.SessionOptions) {
-        yield* planned(session)
-        const { file, version } = yield* program.identify(session)
-        return { program: file, version }
-      }),
-      open: Effect.fn("CopilotHarness.open")(function*(session: Harness.SessionOptions) {
-        const plan = yield* planned(session)
-        const identified = yield* program.identify(session)
-        return yield* WarmSession.open({
-          sessionId: session.sessionId,
-          dialect: dialect(options, session, plan, identified),
-          spawn: supervisor.spawn,
-          resume: session.resume,
-          permission: session.permission,
-          redact: session.redact
-        })
-      }),
-      diagnose: diagnose(program, supervisor)
-    }
+  InstalledHarness.make({
+    capabilities,
+    program: CopilotProgram.description,
+    plan: planned,
+    dialect: (session, plan, program) => dialect(options, session, plan, program),
+    findings: (asked, { file }, supervisor) => findings(asked, file, supervisor)
   })

@@ -3,17 +3,14 @@
  * and whether it looks signed in.
  */
 import { Failure } from "@turnpike/contract"
-import { ProgramSearch, SessionEnvironment } from "@turnpike/harness"
+import type { InstalledProgram } from "@turnpike/harness"
 import { type Harness, HarnessError } from "@turnpike/kernel"
-import type { Supervisor } from "@turnpike/process"
-import * as Effect from "effect/Effect"
-import * as fs from "node:fs"
 import * as path from "node:path"
 
 /** The version that the real tests run. */
 export const tested = "1.0.102"
 
-const install = "npm install -g @github/copilot"
+const npmPackage = "@github/copilot"
 
 const exe = process.platform === "win32" ? "copilot.exe" : "copilot"
 
@@ -41,66 +38,25 @@ const places = [
   "/usr/bin/copilot"
 ]
 
-type Session = Pick<Harness.SessionOptions, "program" | "inheritedEnv" | "cwd"> & Partial<Pick<Harness.SessionOptions, "env" | "redact">>
-
-export const find = (session: Session): Effect.Effect<ProgramSearch.Found, HarnessError.HarnessError> =>
-  ProgramSearch.find({
-    harness: "Copilot",
-    install,
-    program: session.program,
-    names: ["copilot"],
-    cwd: session.cwd,
-    env: { ...session.inheritedEnv, ...session.env },
-    places,
-    nativeBehind
-  })
-
-/** "GitHub Copilot CLI 1.0.102." */
-const versionIn = (text: string): string | undefined => /^GitHub Copilot CLI (\d+\.\d+\.\d+)/m.exec(text)?.[1]
-
-export interface Identified extends ProgramSearch.Found {
-  readonly version: string
-}
-
-export interface Program {
-  /** Finds the program and makes sure that it is Copilot, by its `--version`. Asked once for a file that does not change. */
-  readonly identify: (session: Session) => Effect.Effect<Identified, HarnessError.HarnessError>
-}
-
-export const make = (supervisor: Supervisor.Service): Program => {
-  const known = new Map<string, string>()
-  return {
-    identify: Effect.fn("CopilotProgram.identify")(function*(session: Session) {
-      const found = yield* find(session)
-      const { mtimeMs, size } = fs.statSync(found.file)
-      const identity = `${found.file}\0${mtimeMs}\0${size}`
-      const remembered = known.get(identity)
-      if (remembered !== undefined) return { ...found, version: remembered }
-      const said = yield* ProgramSearch.describe({
-        program: found.file,
-        args: ["--version"],
-        cwd: session.cwd,
-        env: SessionEnvironment.changes(
-          { inheritedEnv: session.inheritedEnv, env: session.env ?? {} },
-          // It would look for a newer version, and could become that one.
-          { COPILOT_AUTO_UPDATE: "false" }
-        )
-      }, supervisor.spawn)
-      const version = versionIn(said.text)
-      if (version === undefined) {
-        return yield* ProgramSearch.notTheHarness("Copilot", found.file, said, session.redact ?? ((text) => text))
-      }
-      known.set(identity, version)
-      return { ...found, version }
-    })
-  }
+export const description: InstalledProgram.Description = {
+  harness: "copilot",
+  product: "Copilot",
+  names: ["copilot"],
+  places,
+  nativeBehind,
+  npmPackage,
+  // "GitHub Copilot CLI 1.0.102."
+  version: /^GitHub Copilot CLI (\d+\.\d+\.\d+)/m,
+  tested,
+  // It would look for a newer version, and could become that one.
+  environment: { COPILOT_AUTO_UPDATE: "false" }
 }
 
 /** Why a program that answers another protocol cannot be used. */
 export const otherProtocol = (version: number | undefined, expected: number): HarnessError.HarnessError =>
   HarnessError.notStarted(
     Failure.make("HARNESS_PROTOCOL", `Copilot speaks protocol version ${version ?? "(none)"}; the one that works here is ${expected}`, {
-      remedy: `Install the version that is tested: ${install}@${tested}.`
+      remedy: `Install the version that is tested: npm install -g ${npmPackage}@${tested}.`
     })
   )
 

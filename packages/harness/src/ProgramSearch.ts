@@ -6,7 +6,7 @@
  * native one is taken: launchers outlive or abandon what they started.
  */
 import { Failure } from "@turnpike/contract"
-import { type Harness, HarnessError, Redaction } from "@turnpike/kernel"
+import { HarnessError, Redaction } from "@turnpike/kernel"
 import { type Child, type Command, LineSplitter, type ProcessError } from "@turnpike/process"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -16,7 +16,6 @@ import { Buffer } from "node:buffer"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Failures from "./Failures.ts"
-import * as SessionEnvironment from "./SessionEnvironment.ts"
 
 export interface Query {
   /** For messages. */
@@ -163,51 +162,3 @@ export const notTheHarness = (
       redact
     })
   ))
-
-/** What identifies a program that tells its version and ends. */
-export interface Identity {
-  /** For messages. */
-  readonly harness: string
-  /** The names of the harness's command, the usual one first. */
-  readonly names: ReadonlyArray<string>
-  /** Where to look besides PATH; nowhere unless given. */
-  readonly places?: ReadonlyArray<string>
-  /** What makes it tell its version, such as `--version`. */
-  readonly args: ReadonlyArray<string>
-  /** Matches all that it then says; the first group is the version. */
-  readonly version: RegExp
-}
-
-/**
- * Finds the program of a session, or of a diagnosis, and asks it for its version
- * in the session's environment. Fails with HARNESS_NOT_FOUND, or with
- * HARNESS_NOT_A_HARNESS where it answers anything else or exits with a failure.
- */
-export const identify = (
-  identity: Identity,
-  session: Harness.DiagnosisOptions & Partial<Pick<Harness.SessionOptions, "env" | "redact">>,
-  spawn: (command: Command.Command) => Effect.Effect<Child.Child, ProcessError.ProcessError, Scope.Scope>
-): Effect.Effect<{ readonly program: string; readonly version: string }, HarnessError.HarnessError> =>
-  Effect.gen(function*() {
-    const { cwd, env = {}, inheritedEnv, program, redact = Redaction.shapes } = session
-    const { args, harness, names, places = [], version } = identity
-    const { file } = yield* find({ harness, program, names, cwd, env: { ...inheritedEnv, ...env }, places, nativeBehind: () => [] })
-    const said = yield* describe({ program: file, args, cwd, env: SessionEnvironment.changes({ inheritedEnv, env }) }, spawn)
-    const found = said.exit?.code === 0 ? version.exec(said.text)?.[1] : undefined
-    return found === undefined ? yield* notTheHarness(harness, file, said, redact) : { program: file, version: found }
-  })
-
-/** Tells what `identify` finds, as a diagnosis; never fails. */
-export const diagnose = (...asked: Parameters<typeof identify>): Effect.Effect<Harness.Diagnosis> => {
-  const [{ harness }] = asked
-  return Effect.match(identify(...asked), {
-    onSuccess: ({ program, version }): Harness.Diagnosis => ({
-      harness,
-      usable: true,
-      program,
-      version,
-      findings: [{ level: "ok", message: `${program} is ${harness} ${version}` }]
-    }),
-    onFailure: ({ failure: { message, remedy } }): Harness.Diagnosis => ({ harness, usable: false, findings: [{ level: "problem", message, remedy }] })
-  })
-}
