@@ -23,15 +23,25 @@ type Environment = Readonly<Record<string, string | undefined>>
 const absolute = (text: string | undefined): string | undefined =>
   text !== undefined && path.isAbsolute(text) ? text : undefined
 
+/** The home that the system knows for the user, where it knows the user. */
+const homeOfUser = (): string => {
+  try {
+    return os.userInfo().homedir
+  } catch {
+    return os.homedir()
+  }
+}
+
 /**
  * Names the directory without touching it. A relative `XDG_STATE_HOME` is
- * ignored, as the XDG Base Directory Specification demands.
+ * ignored, as the XDG Base Directory Specification demands, and so is a relative
+ * `HOME`: it would put what is to outlive a run wherever the run happens to be.
  */
 export const choose = (flag: string | undefined, environment: Environment): Choice => {
   if (flag !== undefined) return { directory: path.resolve(flag), by: "--data-dir" }
   const own = environment["TURNPIKE_HOME"]
   if (own !== undefined && own !== "") return { directory: path.resolve(own), by: "TURNPIKE_HOME" }
-  const home = environment["HOME"] || os.homedir()
+  const home = absolute(environment["HOME"]) ?? homeOfUser()
   const by = "the platform's state directory"
   switch (process.platform) {
     case "darwin":

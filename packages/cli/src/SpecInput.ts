@@ -134,6 +134,12 @@ const readSpec = (file: string): Effect.Effect<JsonObject, Refusal> =>
         return refuse("INVALID_SPEC", `${InputText.shown(file)} is not JSON: line ${fault?.line ?? 1}: ${fault?.message ?? "it cannot be parsed"}`)
       }
     })
+    const repeated = Contracts.repeatedKey(text)
+    if (repeated !== undefined) {
+      return yield* refuse("INVALID_SPEC", `${InputText.shown(file)}: line ${repeated.line}: the field ${quote(repeated.key)} stands there a second time`, {
+        remedy: "Give each field once."
+      })
+    }
     if (isObject(parsed)) return parsed
     return yield* refuse("INVALID_SPEC", `${InputText.shown(file)} is no run specification: Expected an object`)
   })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
+import * as os from "node:os"
 import * as path from "node:path"
 import * as DataDirectory from "../src/DataDirectory.ts"
 import * as Scratch from "./support/Scratch.ts"
@@ -18,8 +19,8 @@ describe("the data directory", () => {
   it.skipIf(process.platform !== "linux")("is the XDG state directory on Linux, where that is absolute", () => {
     const directory = (environment: Record<string, string>) => DataDirectory.choose(undefined, { HOME: "/home/me", ...environment }).directory
     assert.deepStrictEqual(
-      [directory({ XDG_STATE_HOME: "/state" }), directory({ XDG_STATE_HOME: "state" }), directory({ TURNPIKE_HOME: "" })],
-      ["/state/turnpike", "/home/me/.local/state/turnpike", "/home/me/.local/state/turnpike"]
+      [directory({ XDG_STATE_HOME: "/state" }), directory({ XDG_STATE_HOME: "state" }), directory({ TURNPIKE_HOME: "" }), directory({ HOME: "here" })],
+      ["/state/turnpike", "/home/me/.local/state/turnpike", "/home/me/.local/state/turnpike", path.join(os.userInfo().homedir, ".local/state/turnpike")]
     )
   })
 

@@ -158,6 +158,7 @@ describe("a specification", () => {
   it.effect.each([
     ["", /is not JSON: line 1: /],
     ["{\n\"harness\": \"scripted\",\n\"task\": }", /is not JSON: line 3: /],
+    ["{\"harness\": \"scripted\", \"task\": \"a\",\n\"task\": \"b\"}", /: line 2: the field "task" stands there a second time/],
     ["[]", /is no run specification: Expected an object/],
     ["null", /is no run specification: Expected an object/],
     [{ ...base, extra: 1 }, /: extra: /],

@@ -19,6 +19,7 @@ import * as Event from "./TurnEvent.ts"
 import { TurnEvent } from "./TurnEvent.ts"
 import * as Verdict from "./Verdict.ts"
 
+export { repeatedKey } from "./internal/jsonText.ts"
 export { type Fault, format, isDeeperThan, maxDepth } from "./internal/strictDecoder.ts"
 
 /** The contract's major version. Within it schemas only grow. */

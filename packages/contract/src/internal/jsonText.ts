@@ -111,3 +111,41 @@ export const parseJson = (text: string): Result.Result<unknown, JsonFault> => {
     return Result.fail(explain(text))
   }
 }
+
+/** A key that an object has a second time. */
+export interface RepeatedKey {
+  readonly key: string
+  /** From 1: where it stands the second time. */
+  readonly line: number
+}
+
+/** Finds the first key that an object of a valid JSON text has twice. JSON leaves open which of the two values counts. */
+export const repeatedKey = (text: string): RepeatedKey | undefined => {
+  /** The keys of the objects that are open; `undefined` for an array. */
+  const open: Array<Set<string> | undefined> = []
+  let wantsKey = false
+  for (let at = 0; at < text.length;) {
+    const character = text[at]
+    if (character === "\"") {
+      const end = scanString(text, at + 1).at
+      const keys = open.at(-1)
+      if (wantsKey && keys !== undefined) {
+        const key = JSON.parse(text.slice(at, end)) as string
+        if (keys.has(key)) return { key, line: text.slice(0, at).split("\n").length }
+        keys.add(key)
+        wantsKey = false
+      }
+      at = end
+      continue
+    }
+    if (character === "{" || character === "[") {
+      open.push(character === "{" ? new Set() : undefined)
+      wantsKey = character === "{"
+    } else if (character === "}" || character === "]") {
+      open.pop()
+      wantsKey = false
+    } else if (character === ",") wantsKey = open.at(-1) !== undefined
+    at++
+  }
+  return undefined
+}
