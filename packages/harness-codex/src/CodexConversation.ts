@@ -69,6 +69,19 @@ export const prompt = (state: State, { text }: Prompt.Prompt): Step => {
   })
 }
 
+/** Puts a message into the running turn, once Codex has begun it. */
+export const steer = (state: State, { text }: Prompt.Prompt): Dialect.Steering<State> | undefined => {
+  const { turn } = state
+  if (turn?.id === undefined || !turn.started) return undefined
+  const next = nextId(state)
+  return {
+    state: next.state,
+    requestId: next.id,
+    frame: CodexWire.steerTurn(next.id, state.thread.thread.id, turn.id, text),
+    isTaken: (answer) => CodexWire.read(answer).kind === "result"
+  }
+}
+
 const sendInterrupt = (state: State, turnId: string): Step => {
   const next = nextId(state)
   return step(next.state, { _tag: "Send", frame: CodexWire.interruptTurn(next.id, state.thread.thread.id, turnId) })

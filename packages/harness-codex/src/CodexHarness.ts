@@ -31,7 +31,7 @@ export const name = "codex"
 export const capabilities: Capabilities.Capabilities = {
   resume: "enforced",
   chosen_session_id: "unsupported",
-  steering: "unsupported",
+  steering: "enforced",
   tool_allow_list: "advisory",
   permission_requests: "enforced",
   system_prompt: "advisory",
@@ -173,6 +173,7 @@ const dialect = (
     prompt: CodexConversation.prompt,
     frame: CodexConversation.frame,
     needed: CodexWire.needed,
+    steer: CodexConversation.steer,
     interrupt: CodexConversation.interrupt,
     died: () => undefined,
     oneTurnPerProcess: false,

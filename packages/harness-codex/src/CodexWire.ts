@@ -324,6 +324,10 @@ export const startTurn = (
     sandboxPolicy: terms.sandboxPolicy
   })
 
+/** Puts a message into a turn; Codex refuses it where another turn runs, or none. */
+export const steerTurn = (id: string, threadId: string, turnId: string, text: string): Frame =>
+  call(id, "turn/steer", { threadId, expectedTurnId: turnId, input: [{ type: "text", text, text_elements: [] }] })
+
 export const interruptTurn = (id: string, threadId: string, turnId: string): Frame => call(id, "turn/interrupt", { threadId, turnId })
 
 const answer = (id: RequestId, result: Frame): Frame => ({ id, result })

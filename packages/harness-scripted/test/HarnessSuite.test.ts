@@ -76,6 +76,8 @@ const mutants: ReadonlyArray<readonly [fact: string, mutant: (harness: Harness.H
   ["a tool that is denied does not run, and the turn tells so", each((event) => (event.type === "harness/end" ? [{ ...event, data: { ...event.data, denials: [] } }] : [event]))],
   ["a tool that is denied does not run, and the turn tells so", options((given) => ({ ...given, permission: { name: "suite", decide: () => Effect.succeed({ decision: "allow", reason: "the suite says so" }) } }))],
   ["a tool that is allowed runs", options((given) => ({ ...given, permission: { name: "suite", decide: () => Effect.succeed({ decision: "deny", reason: "no" }) } }))],
+  ["a message for the running turn is taken, belongs to the session, and begins no turn of its own", session((one) => ({ ...one, steer: () => Effect.succeed(true) }))],
+  ["a message for the running turn is taken, belongs to the session, and begins no turn of its own", (harness) => ({ ...harness, capabilities: { ...harness.capabilities, steering: "enforced" } })],
   ["declared tasks outlive their turn and are waited for", session((one) => ({ ...one, backgroundDone: Effect.void }))],
   ["declared tasks that still run when the session is closed are listed", session((one) => ({ ...one, close: Effect.map(one.close, (report) => ({ ...report, backgroundKilled: [] })) }))]
 ]

@@ -67,6 +67,15 @@ export interface Step<State> {
   readonly outputs: ReadonlyArray<Output>
 }
 
+/** A message for the running turn, as a request. */
+export interface Steering<State> {
+  readonly state: State
+  readonly requestId: string
+  readonly frame: Frame.Frame
+  /** Whether the program says that it has taken the message. */
+  readonly isTaken: (answer: Frame.Frame) => boolean
+}
+
 /** What is known of a process that went away or never became a harness. */
 export interface Evidence {
   readonly launch: Launch
@@ -107,6 +116,11 @@ export interface Dialect<State> {
    * process is then killed and the turn fails.
    */
   readonly needed: (beginning: Frame.Frame) => boolean
+  /**
+   * Puts a message into the running turn; `undefined` where the turn cannot take
+   * one now. Absent where the program has no way to.
+   */
+  readonly steer?: (state: State, message: Prompt.Prompt) => Steering<State> | undefined
   /** Asks for the running turn's end; `undefined` where the program has no way of its own: it is then sent INT. */
   readonly interrupt: ((state: State) => Step<State>) | undefined
   /** Why a process that went away in the middle of a turn did so; `undefined` leaves the explanation to the session. */

@@ -411,6 +411,20 @@ export const open = <State>(
         return yield* begin(turn, prompt)
       }))
 
+    const steer = (message: Prompt.Prompt): Effect.Effect<boolean> =>
+      Effect.gen(function*() {
+        const turn = current
+        // A message that overtook the prompt would find no turn.
+        if (prompting !== undefined) yield* Fiber.await(prompting)
+        const target = turn?.live
+        if (turn === undefined || turn !== current || turn.over || turn.interrupted || target?.state === undefined) return false
+        const asked = dialect.steer?.(target.state, message)
+        if (asked === undefined) return false
+        target.state = asked.state
+        const answer = yield* Effect.option(target.peer.request(asked.requestId, asked.frame, "10 seconds"))
+        return Option.isSome(answer) && asked.isTaken(answer.value)
+      })
+
     const interrupt = Effect.suspend(() => {
       const turn = current
       if (turn === undefined || turn.over || turn.interrupted) return Effect.void
@@ -446,6 +460,7 @@ export const open = <State>(
     return {
       sessionId: options.sessionId,
       runTurn,
+      ...(dialect.steer === undefined ? {} : { steer }),
       interrupt,
       backgroundDone: idle.await,
       close

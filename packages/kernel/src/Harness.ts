@@ -8,6 +8,7 @@ import type * as Scope from "effect/Scope"
 import type { AgentSession } from "./AgentSession.ts"
 import type * as HarnessError from "./HarnessError.ts"
 import * as Permission from "./Permission.ts"
+import type { Prompt } from "./Prompt.ts"
 import * as Redaction from "./Redaction.ts"
 import * as ToolAllowlist from "./ToolAllowlist.ts"
 
@@ -82,6 +83,13 @@ export const nothingFound: CloseReport = { killed: [], survivors: [], background
 
 /** A session of a harness, with its process. */
 export interface HarnessSession extends AgentSession {
+  /**
+   * Puts a message into the running turn, which the agent reads at its next model
+   * call. Answers whether the harness has taken it: `false` where no turn runs, or
+   * where it is not known within 10 s. It never begins a turn. Absent where the
+   * capability `steering` is `unsupported`.
+   */
+  readonly steer?: (message: Prompt) => Effect.Effect<boolean>
   /** Completes when no declared background task runs any more; at once where there are none. */
   readonly backgroundDone: Effect.Effect<void>
   /**

@@ -5,7 +5,8 @@
  *
  * Loaded by path into the scripted agent's executable, so it imports nothing of
  * this package but types. Not played, and therefore no evidence of what the
- * program does: patches and tools of servers, steering, the limit of 1048576
+ * program does: patches and tools of servers, when a model reads what steers
+ * its turn, the limit of 1048576
  * characters for a prompt, and a thread's id that changes, which the program's
  * never does. A background task is nothing that the program declares.
  */
@@ -241,6 +242,16 @@ export const makeDialect = (host: DialectHost): Dialect => {
         return { kind: "handled" }
       case "turn/start":
         return startTurn(id, params)
+      case "turn/steer": {
+        if (running === undefined || turnId(running) !== params["expectedTurnId"]) {
+          refuse(id, -32600, "no active turn to steer")
+          return { kind: "handled" }
+        }
+        const [message] = Array.isArray(params["input"]) ? params["input"] as ReadonlyArray<Json> : []
+        host.session().prompts.push(isObject(message) ? String(message["text"] ?? "") : "")
+        reply(id, { turnId: turnId(running) })
+        return { kind: "handled" }
+      }
       case "turn/interrupt":
         if (running === undefined || turnId(running) !== params["turnId"]) {
           refuse(id, -32600, "no active turn to interrupt")

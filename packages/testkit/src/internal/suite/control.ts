@@ -1,5 +1,5 @@
 /** Cases about control: tools and permissions, hard cancel, what a turn leaves behind. */
-import { type Permission, ToolAllowlist } from "@turnpike/kernel"
+import { type Permission, Prompt, ToolAllowlist } from "@turnpike/kernel"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -146,12 +146,31 @@ export const cases: ReadonlyArray<Case> = [
       })
   },
   {
+    name: "a message for the running turn is taken, belongs to the session, and begins no turn of its own",
+    needs: ["streams"],
+    run: (bench) =>
+      Effect.gen(function*() {
+        const session = yield* bench.open("streams")
+        if (bench.harness.capabilities.steering === "unsupported") return assert.equal(session.steer, undefined)
+        const steer = session.steer ?? (() => Effect.succeed(false))
+        const message = Prompt.fromText("rather this")
+        assert.equal(yield* steer(message), false, "no turn runs yet")
+        const watched = yield* Bench.watch(session, Situation.promptOf("streams"), Bench.isText)
+        assert.equal(yield* steer(message), true)
+        yield* session.interrupt
+        yield* Bench.ended(watched)
+        assert.equal(yield* steer(message), false, "the turn is over")
+        const { output } = yield* Bench.turn(session, "after")
+        assert.deepEqual(Bench.prompts(output.text), [Situation.promptOf("streams"), "rather this", "after"])
+      })
+  },
+  {
     name: "declared tasks outlive their turn and are waited for",
     needs: ["background"],
     run: (bench) =>
       Effect.gen(function*() {
+        if (bench.harness.capabilities.background_tasks === "unsupported") return
         const session = yield* bench.open("background")
-        if (bench.harness.capabilities.background_tasks === "unsupported") return yield* session.backgroundDone
         const { end } = yield* Bench.turn(session, Situation.promptOf("background"))
         assert.deepEqual(end.background, [{ id: "task-1", description: "watch" }])
         assert.equal((yield* Effect.timeoutOption(session.backgroundDone, "300 millis"))._tag, "None")
