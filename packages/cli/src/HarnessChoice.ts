@@ -3,7 +3,7 @@
  * here. It starts no turn and spends no token.
  */
 import type { Scalars } from "@turnpike/contract"
-import type { Harness } from "@turnpike/kernel"
+import { type Harness, Redaction } from "@turnpike/kernel"
 import { Supervisor } from "@turnpike/process"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -48,11 +48,22 @@ const look = (name: string, wish: Wish): Effect.Effect<Harness.Diagnosis, Refusa
     }))
   })
 
-/** One agent's state, as the part of a sentence. */
-const stateOf = ({ findings, harness, usable, version }: Harness.Diagnosis): string => {
-  const problem = findings.find(({ level }) => level === "problem")?.message
-  return `${harness}${version === undefined ? "" : ` ${version}`}: ${usable ? "can be used" : problem ?? "cannot be used"}`
+/** Why an agent cannot be used, in a few words: `doctor` has the whole of it. */
+const why = ({ findings }: Harness.Diagnosis): string => {
+  const problem = findings.find(({ level }) => level === "problem")
+  switch (problem?.code) {
+    case "HARNESS_NOT_FOUND":
+      return "not found"
+    case "HARNESS_NOT_A_HARNESS":
+      return "the program is another one"
+    default:
+      return Redaction.head((problem?.message ?? "cannot be used").split("\n", 1)[0] ?? "", 160)
+  }
 }
+
+/** One agent's state, as the part of a sentence. */
+const stateOf = (diagnosis: Harness.Diagnosis): string =>
+  `${diagnosis.harness}${diagnosis.version === undefined ? "" : ` ${diagnosis.version}`}: ${diagnosis.usable ? "can be used" : why(diagnosis)}`
 
 /** The harness that a session was begun with, where it is remembered. */
 const ofSession = (wish: Wish): Effect.Effect<string | undefined, Refusal> =>

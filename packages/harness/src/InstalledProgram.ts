@@ -120,8 +120,8 @@ export const make = (description: Description, supervisor: Supervisor.Service): 
       Effect.gen(function*() {
         const identified = yield* Effect.result(identify(asked))
         if (Result.isFailure(identified)) {
-          const { message, remedy } = identified.failure.failure
-          return { harness, usable: false, findings: [{ level: "problem", message, remedy }] }
+          const { code, message, remedy } = identified.failure.failure
+          return { harness, usable: false, findings: [{ level: "problem", message, remedy, code }] }
         }
         const { file, launcher, version } = identified.success
         const findings: ReadonlyArray<Harness.Finding> = [

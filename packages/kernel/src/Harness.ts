@@ -2,7 +2,7 @@
  * A program or library that runs an agent: the door through which every
  * adapter comes in, ours and a stranger's.
  */
-import type { AgentRunResult, AgentRunSpec, Capabilities, Scalars, TurnEvent } from "@turnpike/contract"
+import type { AgentRunResult, AgentRunSpec, Capabilities, Failure, Scalars, TurnEvent } from "@turnpike/contract"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { AgentSession } from "./AgentSession.ts"
@@ -107,6 +107,8 @@ export interface Finding {
   readonly message: string
   /** What to type or do next. */
   readonly remedy?: string
+  /** What a session would fail with for this reason, where that is known. */
+  readonly code?: Failure.FailureCode
 }
 
 /** What is known of a harness on this machine, without starting a turn or spending a token. */
