@@ -183,5 +183,5 @@ export const make = (options: Options = {}): Effect.Effect<Harness.Harness, neve
     program: ClaudeProgram.description,
     plan: planned,
     dialect: (session, plan, program) => dialect(options, session, plan, program),
-    findings: ({ inheritedEnv }) => Effect.succeed([ClaudeProgram.signIn(inheritedEnv)])
+    findings: ({ inheritedEnv }) => Effect.sync(() => [ClaudeProgram.signIn(inheritedEnv), ...ClaudeProgram.traps(inheritedEnv)])
   })

@@ -75,6 +75,19 @@ export const signIn = (env: Readonly<Record<string, string | undefined>>): Harne
   }
 }
 
+/** What of the user's settings is not what it seems to be. */
+export const traps = (env: Readonly<Record<string, string | undefined>>): ReadonlyArray<Harness.Finding> => {
+  const directory = env["CLAUDE_CONFIG_DIR"] ?? (env["HOME"] === undefined ? undefined : path.join(env["HOME"], ".claude"))
+  const file = directory === undefined ? undefined : path.join(directory, "settings.json")
+  if (file === undefined || !fs.existsSync(file)) return []
+  try {
+    JSON.parse(fs.readFileSync(file, "utf8"))
+    return []
+  } catch {
+    return [{ level: "warning", message: `${file} cannot be read as JSON, and Claude Code goes on without it`, remedy: `Correct ${file}.` }]
+  }
+}
+
 const helperIn = (file: string): boolean => {
   try {
     const settings: unknown = JSON.parse(fs.readFileSync(file, "utf8"))

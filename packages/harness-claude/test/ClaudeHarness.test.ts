@@ -75,10 +75,11 @@ describe("ClaudeHarness.check", () => {
       ])
     }))
 
-  test("takes the native program behind npm's launcher", (directory, harness) =>
+  test("takes the native program behind npm's launcher, also where that is a stub which no first line makes a script", (directory, harness) =>
     Effect.gen(function*() {
       const modules = path.join(directory, "lib", "node_modules", "@anthropic-ai")
-      const launcher = script(modules, "exit 1", "claude-code/cli-wrapper.cjs")
+      const launcher = script(modules, "exit 1", "claude-code/bin/claude.exe")
+      fs.writeFileSync(launcher, "echo 'Error: claude native binary not installed.' >&2\nexit 1\n")
       fs.mkdirSync(path.join(directory, "bin"))
       fs.symlinkSync(launcher, path.join(directory, "bin", "claude"))
       const native = path.join(modules, `claude-code-${process.platform}-${process.arch}`)
@@ -158,6 +159,20 @@ describe("ClaudeHarness.diagnose", () => {
       fs.mkdirSync(path.join(directory, ".claude"))
       fs.writeFileSync(path.join(directory, ".claude", ".credentials.json"), "{}")
       assert.isTrue((yield* diagnose(directory, harness, {}, program)).usable)
+    }))
+
+  test("warns of settings that Claude Code passes over because they cannot be read", (directory, harness) =>
+    Effect.gen(function*() {
+      const file = path.join(directory, ".claude", "settings.json")
+      fs.mkdirSync(path.dirname(file))
+      const settings = (content: string) => {
+        fs.writeFileSync(file, content)
+        return Effect.map(diagnose(directory, harness, { ANTHROPIC_API_KEY: "x" }, claude(directory, "")), ({ findings, usable }) => [usable, findings.slice(3).map(({ message }) => message)])
+      }
+      assert.deepStrictEqual([yield* settings("{}"), yield* settings("{ broken")], [
+        [true, []],
+        [true, [`${file} cannot be read as JSON, and Claude Code goes on without it`]]
+      ])
     }))
 
   test("warns of a version that is not tested", (directory, harness) =>

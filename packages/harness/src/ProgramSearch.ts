@@ -52,24 +52,28 @@ const isProgram = (file: string): boolean => {
   }
 }
 
-/** The first bytes of a script: `#!`. */
-const isScript = (file: string): boolean => {
+/** What programs for a machine begin with: ELF, Mach-O in its four forms, and those of Windows. */
+const natives = ["7f454c46", "feedface", "feedfacf", "cefaedfe", "cffaedfe", "cafebabe", "4d5a"]
+
+/** Whether it is a text that something else runs: a script, or a stub without the first line of one. */
+const isText = (file: string): boolean => {
   try {
     const descriptor = fs.openSync(file, "r")
     try {
-      const start = Buffer.alloc(2)
-      return fs.readSync(descriptor, start, 0, 2, 0) === 2 && start.toString("latin1") === "#!"
+      const start = Buffer.alloc(4)
+      const read = start.subarray(0, fs.readSync(descriptor, start, 0, 4, 0)).toString("hex")
+      return !natives.some((beginning) => read.startsWith(beginning))
     } finally {
       fs.closeSync(descriptor)
     }
   } catch {
-    // Executable and unreadable: then it is no script that could run.
+    // Executable and unreadable: then it is no text that could run.
     return false
   }
 }
 
 const behind = (file: string, query: Query): Pick<Found, "file" | "launcher"> => {
-  if (!isScript(file)) return { file, launcher: undefined }
+  if (!isText(file)) return { file, launcher: undefined }
   const native = query.nativeBehind(fs.realpathSync(file)).find(isProgram)
   return native === undefined ? { file, launcher: undefined } : { file: native, launcher: file }
 }
