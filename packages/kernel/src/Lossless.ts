@@ -12,9 +12,15 @@ const isPlain = (value: object): boolean => {
   return prototype === Object.prototype || prototype === null
 }
 
+/** Whether an array is its items and nothing else. A loop, since the methods of arrays pass over holes. */
 const isDense = (value: ReadonlyArray<unknown>): boolean => {
-  const keys = Reflect.ownKeys(value)
-  return keys.length === value.length + 1 && value.every((_, index) => Object.hasOwn(value, index))
+  // Besides its items an array has its length.
+  if (Reflect.ownKeys(value).length !== value.length + 1) return false
+  for (let index = 0; index < value.length; index++) {
+    const property = Object.getOwnPropertyDescriptor(value, index)
+    if (property?.enumerable !== true || !("value" in property)) return false
+  }
+  return true
 }
 
 const scalarFault = (value: unknown): string | undefined => {
