@@ -65,7 +65,7 @@ export type DiscardCause = typeof DiscardCause.Type
 export const Discarded = Schema.Struct({
   ...envelope,
   type: Schema.Literal("discarded"),
-  ids: Schema.Array(ReceiptId).check(Schema.isMinLength(1)),
+  ids: Schema.Array(ReceiptId).check(Schema.isMinLength(1), Schema.isUnique()),
   cause: DiscardCause,
   by: NonEmptyString.annotateKey({ description: "Who decided it." })
 }).annotate({ description: "Receipts that will not be run. Void for one that the log claims." })
@@ -73,7 +73,7 @@ export const Discarded = Schema.Struct({
 export const DiscardRequested = Schema.Struct({
   ...envelope,
   type: Schema.Literal("discard_requested"),
-  ids: Schema.Array(ReceiptId).check(Schema.isMinLength(1)),
+  ids: Schema.Array(ReceiptId).check(Schema.isMinLength(1), Schema.isUnique()),
   by: NonEmptyString
 }).annotate({ description: "Somebody who does not hold the session asks for a discard. The holder decides." })
 

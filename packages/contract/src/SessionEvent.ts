@@ -44,7 +44,9 @@ export const SteeringMessage = event("steering/message", "A prompt that came whi
 
 export const InboxClaimed = event("inbox/claimed", "Receipts were taken out of the inbox for this turn.", {
   turn,
-  ids: Schema.Array(ReceiptId).check(Schema.isMinLength(1)).annotateKey({ description: "In the order in which they were taken." })
+  ids: Schema.Array(ReceiptId).check(Schema.isMinLength(1), Schema.isUnique()).annotateKey({
+    description: "In the order in which they were taken. Each once."
+  })
 })
 
 export const RequestHeader = event("request/header", "What the next model requests have in common. Written when it changes.", {
@@ -106,13 +108,16 @@ export const SurfaceOp = Schema.Union([
   Schema.Literal("append"),
   Schema.Struct({
     replace: Schema.Struct({
-      start: Count.annotateKey({ description: "The first message that is replaced, counted from 0 in the list as it stands." }),
-      end: Count.annotateKey({ description: "The message after the last one that is replaced." })
+      start: Count.annotateKey({
+        description: "The first surface event that is replaced, counted from 0 among those that stand: the ones that nothing has replaced, in the order of the list."
+      }),
+      end: Count.annotateKey({ description: "The position after that of the last one that is replaced. More than start." })
     })
   })
 ]).annotate({
   identifier: "SurfaceOp",
-  description: "append: the message comes last; replace: it stands in the place of a range of messages."
+  description:
+    "append: the message comes last; replace: it stands in the place of a range of messages, whose events source_event_seqs names, every one. A tool/result replaces the result of its own call alone."
 })
 export type SurfaceOp = typeof SurfaceOp.Type
 
@@ -147,7 +152,11 @@ const enveloped = bodies.map((body) =>
   } as const)
 ) as unknown as ReadonlyArray<Schema.Codec<Envelope & { readonly sum?: string } & KnownBody>>
 
-const known = bodies.map((body): string => body.fields.type.literal)
+const known: ReadonlySet<string> = new Set(bodies.map((body) => body.fields.type.literal))
+
+/** Whether this format has events of this type. Those of plugins are not among them. */
+export const isKnown = (type: string): boolean => known.has(type)
+
 const pluginPattern = /^x\/[a-z0-9][a-z0-9-]*\/[a-z0-9][a-z0-9_-]*$/u
 
 const ignorable = Schema.optionalKey(Schema.Literal(true)).annotateKey({
@@ -168,9 +177,9 @@ export const PluginEvent = Schema.Struct({
 /** An event of a later format that this one may pass over. */
 export const UnknownEvent = Schema.Struct({
   ...envelope,
-  type: NonEmptyString.check(Schema.makeFilter((type: string) => !known.includes(type) && !type.startsWith("x/"), {
+  type: NonEmptyString.check(Schema.makeFilter((type: string) => !isKnown(type) && !type.startsWith("x/"), {
     expected: "a type that this format does not have",
-    toJsonSchema: () => ({ not: { anyOf: [{ enum: known }, { pattern: "^x/" }] } })
+    toJsonSchema: () => ({ not: { anyOf: [{ enum: [...known] }, { pattern: "^x/" }] } })
   })),
   ignorable: Schema.Literal(true).annotateKey({
     messageMissingKey: "Expected a type that this format has; only an event that is marked as ignorable may have another"
@@ -207,4 +216,4 @@ export const SessionEvent = Schema.Union([...enveloped, PluginEvent, UnknownEven
 export type Of<T extends KnownBody["type"]> = Envelope & Extract<KnownBody, { readonly type: T }> & (T extends SurfaceType ? Surface : object)
 
 /** Whether an event is neither this format's own nor a plugin's: one that may be passed over. */
-export const isForeign = (event: SessionEvent): boolean => !known.includes(event.type) && !event.type.startsWith("x/")
+export const isForeign = (event: SessionEvent): boolean => !isKnown(event.type) && !event.type.startsWith("x/")

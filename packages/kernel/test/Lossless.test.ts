@@ -87,7 +87,7 @@ describe("what JSON does not keep", () => {
     ["a boxed string", Object("x"), "is no plain object"],
     // oxlint-disable-next-line no-sparse-arrays
     ["a hole", [1, , 3], "is an array with holes or with names"],
-    ["a hole that hides behind a field", Object.assign(new Array(1), { field: 1 }), "is an array with holes or with names"],
+    ["a hole that hides behind a field", Object.assign([], { length: 1, field: 1 }), "is an array with holes or with names"],
     ["an array with more than items", Object.assign([1], { field: 1 }), "is an array with holes or with names"],
     ["an item that is computed", Object.defineProperty([1], 0, { get: () => assert.fail("computed"), enumerable: true }), "is an array with holes or with names"],
     ["a symbol's field", { [Symbol("x")]: 1 }, "has a symbol for a name"],
