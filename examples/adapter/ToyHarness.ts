@@ -35,10 +35,9 @@ const isListed = (list: ToolAllowlist.ToolAllowlist, tool: string): boolean =>
   list._tag === "DangerousAll" || list.tools.some((each) => [tool, classes.get(tool)].includes(ToolAllowlist.classOf(each) ?? each))
 
 /** Fails with the first option that the toy cannot honour. */
-const refuse = ({ credentials, model, tools }: Harness.SessionOptions): Effect.Effect<void, HarnessError.HarnessError> => {
+const refuse = ({ model, tools }: Harness.SessionOptions): Effect.Effect<void, HarnessError.HarnessError> => {
   const unsupported = (option: string, detail: string) => Effect.fail(HarnessError.unsupported(name, option, detail))
   if (model !== undefined) return unsupported("model", "it has one model and takes no other")
-  if (Object.values(credentials ?? {}).some((value) => value != null)) return unsupported("credentials", "it signs in nowhere")
   const strange = tools._tag === "Only" ? tools.tools.find((tool) => ToolAllowlist.classOf(tool) === undefined && !classes.has(tool)) : undefined
   return strange === undefined ? Effect.void : unsupported("tools", `it has no tool ${strange}; it has look and sh`)
 }

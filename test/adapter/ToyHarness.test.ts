@@ -98,7 +98,7 @@ describe("ToyHarness", () => {
         yield* refused({ tools: { _tag: "Only", tools: ["read", "hammer"] } })
       ], [
         "toy cannot honour model: it has one model and takes no other",
-        "toy cannot honour credentials: it signs in nowhere",
+        "toy cannot honour credentials.codex: the toy cannot sign in with it",
         "toy cannot honour tools: it has no tool hammer; it has look and sh"
       ])
     }))

@@ -8,9 +8,10 @@
  * waits behind it, and as late records otherwise.
  */
 import { Failure, TurnEvent } from "@turnpike/contract"
-import { Dialect, type Frame, Notices } from "@turnpike/harness"
+import { Dialect, type Frame, InstalledProgram, Notices } from "@turnpike/harness"
 import { type Prompt, type Redaction } from "@turnpike/kernel"
 import * as ClaudeFailure from "./ClaudeFailure.ts"
+import * as ClaudeProgram from "./ClaudeProgram.ts"
 import * as ClaudeTools from "./ClaudeTools.ts"
 import * as ClaudeTurn from "./ClaudeTurn.ts"
 import * as ClaudeUsage from "./ClaudeUsage.ts"
@@ -28,7 +29,6 @@ export interface Asked {
   /** Whether a prompt that looks like a command reaches the model as text. */
   readonly takesPromptsAsText: boolean
   readonly version: string
-  readonly testedVersion: string
 }
 
 export interface State {
@@ -224,13 +224,7 @@ const isModel = (asked: string, inForce: string): boolean =>
   inForce === asked || inForce.replace(/\[1m\]$/, "") === asked || inForce.toLowerCase().includes(asked.toLowerCase())
 
 const differences = (asked: Asked, record: typeof ClaudeWire.Init.Type): Outputs => {
-  const outputs: Array<Dialect.Output> = []
-  if (record.claude_code_version != null && record.claude_code_version !== asked.testedVersion) {
-    outputs.push(notice(
-      "untested_version",
-      `Claude Code ${record.claude_code_version} is not the version that is tested, ${asked.testedVersion}`
-    ))
-  }
+  const outputs = InstalledProgram.untested(ClaudeProgram.description, record.claude_code_version ?? asked.version).map(event)
   if (asked.model !== undefined && record.model != null && !isModel(asked.model, record.model)) {
     outputs.push(notice("model_differs", `the model is ${record.model}; asked for was ${asked.model}`))
   }

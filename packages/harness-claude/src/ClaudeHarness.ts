@@ -6,13 +6,14 @@
  * their length nor their content shows in a process list.
  */
 import { type Capabilities, Failure } from "@turnpike/contract"
-import { type Dialect, Failures, InstalledHarness, InstalledProgram, SessionEnvironment } from "@turnpike/harness"
+import { type Dialect, Failures, InstalledHarness, InstalledProgram, type JsonlPeer, SessionEnvironment } from "@turnpike/harness"
 import { type Harness, HarnessError } from "@turnpike/kernel"
 import { type Command, Supervisor } from "@turnpike/process"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { randomUUID } from "node:crypto"
 import * as ClaudeConversation from "./ClaudeConversation.ts"
+import * as ClaudeHome from "./ClaudeHome.ts"
 import * as ClaudeProgram from "./ClaudeProgram.ts"
 import * as ClaudeTools from "./ClaudeTools.ts"
 import * as ClaudeWire from "./ClaudeWire.ts"
@@ -55,16 +56,13 @@ const failed = (failure: Failure.Failure) => HarnessError.notStarted(failure)
 /** The longest line that is kept, in bytes: 64 MiB. A prompt of 2 MB comes back in hooks and replays. */
 const maxLineBytes = 64 * 1024 * 1024
 
-/** What cannot be honoured, before anything is started. */
-const planned = (session: Harness.SessionOptions) =>
+/** What a session's options come to, or what of them cannot be honoured. Starts nothing. */
+const planned = ({ tools }: Harness.SessionOptions): Effect.Effect<ClaudeTools.Plan, HarnessError.HarnessError> =>
   Effect.suspend(() => {
-    const unsupported = (option: string, detail: string) => Effect.fail(HarnessError.unsupported(name, option, detail))
-    if (session.credentials?.codex != null) return unsupported("credentials.codex", "Claude Code cannot sign in with it")
-    if (session.model !== undefined && /^\s*$/.test(session.model)) return unsupported("model", "it is blank")
-    const plan = ClaudeTools.plan(session.tools)
+    const plan = ClaudeTools.plan(tools)
     return plan.refused === undefined
       ? Effect.succeed(plan)
-      : unsupported(`tools.allow ${JSON.stringify(plan.refused.entry)}`, `it ${plan.refused.why}`)
+      : Effect.fail(HarnessError.unsupported(name, `tools.allow ${JSON.stringify(plan.refused.entry)}`, `it ${plan.refused.why}`))
   })
 
 /** A token that the caller gives comes before a key that happens to be in the environment, which Claude Code would prefer. */
@@ -103,13 +101,39 @@ const commandOf = (
   maxLineBytes
 })
 
+/** Begins the exchange with a process that was just started. */
+const handshake = (options: Options, session: Harness.SessionOptions, plan: ClaudeTools.Plan, program: InstalledProgram.Identified) =>
+  Effect.fnUntraced(function*(peer: JsonlPeer.JsonlPeer, launch: Dialect.Launch) {
+    const id = randomUUID()
+    const answer = ClaudeWire.read(
+      yield* peer.request(
+        id,
+        ClaudeWire.initialize(id, { system: session.system, gateTools: !plan.all }),
+        options.handshakeTimeout ?? "60 seconds"
+      )
+    )
+    if (answer.kind !== "control_response" || answer.record.response.subtype !== "success") {
+      const why = answer.kind === "control_response" ? answer.record.response.error ?? "" : ""
+      return yield* failed(Failure.make("HANDSHAKE_FAILED", `Claude Code refused to begin: ${session.redact(why).slice(0, 2048)}`))
+    }
+    return ClaudeConversation.initial({
+      tools: plan,
+      model: session.model,
+      resumes: launch._tag === "Resume" ? launch.harnessSessionId : undefined,
+      redact: session.redact,
+      uuid: randomUUID,
+      takesPromptsAsText: InstalledProgram.compareVersions(program.version, ClaudeProgram.takesPromptsAsText) >= 0,
+      version: program.version
+    })
+  })
+
 /** Reads why a process that was just started refused to go on. */
 const refused = (session: Harness.SessionOptions) => (evidence: Dialect.Evidence): HarnessError.HarnessError | undefined => {
   for (const item of evidence.received) {
     if (item._tag !== "Frame") continue
     const message = ClaudeWire.read(item.frame)
     if (message.kind === "control_request" && message.record.request.subtype === "initialize") {
-      return failed(Failure.make("HARNESS_NOT_A_HARNESS", "the program gives back what it is told; it is not Claude Code"))
+      return Failures.echo(ClaudeProgram.description.product)
     }
     if (
       message.kind === "result"
@@ -123,10 +147,7 @@ const refused = (session: Harness.SessionOptions) => (evidence: Dialect.Evidence
   if (/\bis already in use\b|\bis currently running\b/.test(evidence.stderr)) {
     return failed(Failure.make("SESSION_IN_USE", `Claude Code says: ${session.redact(evidence.stderr).trim().slice(0, 2048)}`))
   }
-  if (evidence.exit === undefined && !evidence.late) return undefined
-  // The version told that it is Claude Code, so what it says is about this start.
-  const { failure } = Failures.handshake("Claude Code", evidence, session.redact)
-  return failed(Failure.make("HANDSHAKE_FAILED", failure.message))
+  return Failures.notReady(ClaudeProgram.description.product, evidence, session.redact)
 }
 
 const dialect = (
@@ -137,35 +158,8 @@ const dialect = (
 ): Dialect.Dialect<ClaudeConversation.State> => ({
   harness: name,
   command: (launch) => Effect.sync(() => commandOf(session, plan, program.file, launch)),
-  answers: (frame) => {
-    const message = frame["type"] === "control_response" ? ClaudeWire.read(frame) : undefined
-    return message?.kind === "control_response" ? message.record.response.request_id : undefined
-  },
-  handshake: (peer, launch) =>
-    Effect.gen(function*() {
-      const id = randomUUID()
-      const answer = ClaudeWire.read(
-        yield* peer.request(
-          id,
-          ClaudeWire.initialize(id, { system: session.system, gateTools: !plan.all }),
-          options.handshakeTimeout ?? "60 seconds"
-        )
-      )
-      if (answer.kind !== "control_response" || answer.record.response.subtype !== "success") {
-        const why = answer.kind === "control_response" ? answer.record.response.error ?? "" : ""
-        return yield* failed(Failure.make("HANDSHAKE_FAILED", `Claude Code refused to begin: ${session.redact(why).slice(0, 2048)}`))
-      }
-      return ClaudeConversation.initial({
-        tools: plan,
-        model: session.model,
-        resumes: launch._tag === "Resume" ? launch.harnessSessionId : undefined,
-        redact: session.redact,
-        uuid: randomUUID,
-        takesPromptsAsText: InstalledProgram.compareVersions(program.version, ClaudeProgram.takesPromptsAsText) >= 0,
-        version: program.version,
-        testedVersion: ClaudeProgram.tested
-      })
-    }),
+  answers: ClaudeWire.answered,
+  handshake: handshake(options, session, plan, program),
   refused: refused(session),
   prompt: ClaudeConversation.prompt,
   frame: ClaudeConversation.frame,
@@ -181,7 +175,8 @@ export const make = (options: Options = {}): Effect.Effect<Harness.Harness, neve
   InstalledHarness.make({
     capabilities,
     program: ClaudeProgram.description,
+    credentials: "claude",
     plan: planned,
     dialect: (session, plan, program) => dialect(options, session, plan, program),
-    findings: ({ inheritedEnv }) => Effect.sync(() => [ClaudeProgram.signIn(inheritedEnv), ...ClaudeProgram.traps(inheritedEnv)])
+    findings: ClaudeHome.findings
   })

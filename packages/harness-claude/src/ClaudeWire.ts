@@ -289,6 +289,12 @@ export const read = (frame: { readonly [key: string]: Schema.Json }): Message =>
     : { kind: "unknown", name: `${name}, which does not have the expected shape` }
 }
 
+/** Which request a frame answers; `undefined` for a frame that is no answer. */
+export const answered = (frame: { readonly [key: string]: Schema.Json }): string | undefined => {
+  const message = frame["type"] === "control_response" ? read(frame) : undefined
+  return message?.kind === "control_response" ? message.record.response.request_id : undefined
+}
+
 /** Whether a turn waits for a record that begins like this: its result, or a request that Claude Code wants answered. */
 export const needed = ({ type }: { readonly [key: string]: Schema.Json }): boolean => type === "result" || type === "control_request"
 

@@ -1,6 +1,7 @@
 export * as ClaudeConversation from "./ClaudeConversation.ts"
 export * as ClaudeFailure from "./ClaudeFailure.ts"
 export * as ClaudeHarness from "./ClaudeHarness.ts"
+export * as ClaudeHome from "./ClaudeHome.ts"
 export * as ClaudeProgram from "./ClaudeProgram.ts"
 export * as ClaudeTools from "./ClaudeTools.ts"
 export * as ClaudeTurn from "./ClaudeTurn.ts"

@@ -161,18 +161,37 @@ describe("ClaudeHarness.diagnose", () => {
       assert.isTrue((yield* diagnose(directory, harness, {}, program)).usable)
     }))
 
-  test("warns of settings that Claude Code passes over because they cannot be read", (directory, harness) =>
+  test("asks Claude Code how it is signed in where neither the environment nor its files tell", (directory, harness) =>
     Effect.gen(function*() {
-      const file = path.join(directory, ".claude", "settings.json")
-      fs.mkdirSync(path.dirname(file))
-      const settings = (content: string) => {
-        fs.writeFileSync(file, content)
-        return Effect.map(diagnose(directory, harness, { ANTHROPIC_API_KEY: "x" }, claude(directory, "")), ({ findings, usable }) => [usable, findings.slice(3).map(({ message }) => message)])
-      }
-      assert.deepStrictEqual([yield* settings("{}"), yield* settings("{ broken")], [
-        [true, []],
-        [true, [`${file} cannot be read as JSON, and Claude Code goes on without it`]]
+      const asked = (answer: string) =>
+        Effect.map(
+          diagnose(directory, harness, {}, claude(directory, `[ "$*" = "auth status --json" ] && [ "$CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC" = 1 ] && echo '${answer}'`)),
+          ({ findings, usable }) => [usable, findings[2]?.message.split(";")[0]]
+        )
+      assert.deepStrictEqual([yield* asked(`{"loggedIn":true,"authMethod":"claude.ai"}`), yield* asked(`{"loggedIn":false}`)], [
+        [true, "is signed in (claude.ai)"],
+        [false, `no sign-in was found: none in the environment, none in ${directory}/.claude`]
       ])
+    }))
+
+  test("warns of what is not what it seems to be: settings, a key before a sign-in, an old version's commands", (directory, harness) =>
+    Effect.gen(function*() {
+      const own = path.join(directory, ".claude")
+      fs.mkdirSync(own)
+      const traps = (version?: string) =>
+        Effect.map(
+          diagnose(directory, harness, { ANTHROPIC_API_KEY: "x" }, claude(directory, "", version)),
+          ({ findings, usable }) => [usable, findings.slice(3).map(({ message }) => message)]
+        )
+      fs.writeFileSync(path.join(own, "settings.json"), "{}")
+      assert.deepStrictEqual(yield* traps(), [true, []])
+      fs.writeFileSync(path.join(own, "settings.json"), "{ broken")
+      fs.writeFileSync(path.join(own, ".credentials.json"), "{}")
+      assert.deepStrictEqual(yield* traps("2.1.200"), [true, [
+        `${own}/settings.json is no JSON object, and Claude Code goes on without it`,
+        `ANTHROPIC_API_KEY of the environment is used, and is billed, in place of the sign-in in ${own}/.credentials.json`,
+        "version 2.1.200 would run a prompt that begins with a slash as a command of its own, so such a prompt is refused"
+      ]])
     }))
 
   test("warns of a version that is not tested", (directory, harness) =>

@@ -6,11 +6,12 @@
  * from `prompt` to the notification that ends it.
  */
 import { Failure, TurnEvent } from "@turnpike/contract"
-import { type Dialect, type Frame, Notices } from "@turnpike/harness"
+import { type Dialect, type Frame, InstalledProgram, Notices } from "@turnpike/harness"
 import { type Prompt, type Redaction } from "@turnpike/kernel"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as CodexFailure from "./CodexFailure.ts"
+import * as CodexProgram from "./CodexProgram.ts"
 import * as CodexTools from "./CodexTools.ts"
 import * as CodexTurn from "./CodexTurn.ts"
 import * as CodexWire from "./CodexWire.ts"
@@ -23,7 +24,6 @@ export interface Asked {
   readonly resumes: string | undefined
   readonly redact: Redaction.Redactor
   readonly version: string
-  readonly testedVersion: string
   /** Remarks about what lies around the session, told with its first turn. */
   readonly remarks: ReadonlyArray<TurnEvent.Of<"notice">>
 }
@@ -229,9 +229,7 @@ const binding = ({ asked, thread }: State): Outputs => {
       ...(thread.cwd == null ? {} : { cwd: thread.cwd })
     }))
   )
-  if (asked.version !== asked.testedVersion) {
-    outputs.push(notice("untested_version", `Codex ${asked.version} is not the version that is tested, ${asked.testedVersion}`))
-  }
+  outputs.push(...InstalledProgram.untested(CodexProgram.description, asked.version).map(event))
   if (asked.model !== undefined && thread.model != null && thread.model !== asked.model) {
     outputs.push(notice("model_differs", `the model is ${thread.model}; asked for was ${asked.model}`))
   }

@@ -7,7 +7,7 @@
  * continued are added to its thread, because Codex would keep to those of its start.
  */
 import { type Capabilities, Failure } from "@turnpike/contract"
-import { type Dialect, Failures, InstalledHarness, type InstalledProgram, type JsonlPeer, SessionEnvironment } from "@turnpike/harness"
+import { type Dialect, Failures, type Frame, InstalledHarness, InstalledProgram, type JsonlPeer, SessionEnvironment } from "@turnpike/harness"
 import { type Harness, HarnessError } from "@turnpike/kernel"
 import { type Command, Supervisor } from "@turnpike/process"
 import type * as Duration from "effect/Duration"
@@ -57,16 +57,13 @@ const maxLineBytes = 64 * 1024 * 1024
 /** What Turnpike tells Codex of itself. */
 const clientVersion = "0.1.0"
 
-/** What cannot be honoured, before anything is started. */
-const planned = (session: Harness.SessionOptions) =>
-  Effect.gen(function*() {
-    const unsupported = (option: string, detail: string) => HarnessError.unsupported(name, option, detail)
-    if (session.credentials?.claude != null) return yield* unsupported("credentials.claude", "Codex cannot sign in with it")
-    if (session.model !== undefined && /^\s*$/.test(session.model)) return yield* unsupported("model", "it is blank")
+/** What a session's options come to, or what of them cannot be honoured. Starts nothing. */
+const planned = (session: Harness.SessionOptions): Effect.Effect<CodexTools.Plan, HarnessError.HarnessError> =>
+  Effect.suspend(() => {
     const plan = CodexTools.plan(session.tools)
-    if (plan.refused !== undefined) return yield* unsupported(`tools.allow ${plan.refused.entry}`, plan.refused.why)
-    yield* CodexHome.check(session)
-    return plan
+    return plan.refused === undefined
+      ? Effect.as(CodexHome.check(session), plan)
+      : Effect.fail(HarnessError.unsupported(name, `tools.allow ${plan.refused.entry}`, plan.refused.why))
   })
 
 const commandOf = (session: Harness.SessionOptions, file: string): Effect.Effect<Command.Command, HarnessError.HarnessError> =>
@@ -77,6 +74,64 @@ const commandOf = (session: Harness.SessionOptions, file: string): Effect.Effect
     env: SessionEnvironment.changes(session, own),
     maxLineBytes
   }))
+
+/** Why Codex refused to begin or to resume a thread, by its words: its codes are the same for all. */
+const threadRefused = (error: CodexWire.RpcError, launch: Dialect.Launch, session: Harness.SessionOptions): HarnessError.HarnessError => {
+  if (launch._tag === "Resume" && /no rollout found|invalid session id|thread not found/.test(error.message)) {
+    return HarnessError.sessionLost(name, launch.harnessSessionId)
+  }
+  const failure = CodexFailure.ofRefusal(error, session.redact)
+  if (error.message.includes("already has an active writer")) return failed(Failure.make("SESSION_IN_USE", failure.message))
+  return failed(
+    failure.code === "HARNESS_PROTOCOL" && /unknown variant|method not found/i.test(error.message)
+      ? Failure.make("HARNESS_PROTOCOL", failure.message, { remedy: InstalledProgram.otherVersion(CodexProgram.description) })
+      : failure.code === "HARNESS_PROTOCOL"
+      ? Failure.make("HANDSHAKE_FAILED", failure.message)
+      : failure
+  )
+}
+
+/** Begins the exchange with a process that was just started. */
+const handshake = (options: Options, session: Harness.SessionOptions, plan: CodexTools.Plan, program: InstalledProgram.Identified) => {
+  const terms: CodexWire.Terms = {
+    cwd: session.cwd,
+    model: session.model,
+    developerInstructions: session.system,
+    approvalPolicy: CodexTools.approvalPolicy(plan),
+    sandbox: plan.sandbox,
+    webSearch: CodexTools.webSearch(plan)
+  }
+  /** Whether the thread has the session's instructions: a process that is started again need not add them again. */
+  let isInstructed = false
+  return Effect.fnUntraced(function*(peer: JsonlPeer.JsonlPeer, launch: Dialect.Launch) {
+    const ask = (id: string, frame: Frame.Frame) => Effect.map(peer.request(id, frame, options.handshakeTimeout ?? "60 seconds"), CodexWire.read)
+    const first = yield* ask("initialize", CodexWire.initialize("initialize", clientVersion))
+    if (first.kind === "failure") return yield* threadRefused(first.error, launch, session)
+    yield* peer.send(CodexWire.initialized)
+    const answer = yield* ask(
+      "thread",
+      launch._tag === "Resume" ? CodexWire.resumeThread("thread", launch.harnessSessionId, terms) : CodexWire.startThread("thread", terms)
+    )
+    if (answer.kind === "failure") return yield* threadRefused(answer.error, launch, session)
+    const thread = answer.kind === "result" ? CodexWire.readThread(answer.result) : undefined
+    if (thread === undefined || Result.isFailure(thread)) {
+      return yield* failed(Failure.make("HARNESS_PROTOCOL", "Codex did not say which thread it began"))
+    }
+    if (launch._tag === "Resume" && session.system !== undefined && !isInstructed) {
+      const added = yield* ask("instructions", CodexWire.instruct("instructions", thread.success.thread.id, session.system))
+      if (added.kind === "failure") return yield* threadRefused(added.error, launch, session)
+    }
+    isInstructed = true
+    return CodexConversation.initial({
+      tools: plan,
+      model: session.model,
+      resumes: launch._tag === "Resume" ? launch.harnessSessionId : undefined,
+      redact: session.redact,
+      version: program.version,
+      remarks: plan.all ? [] : CodexHome.remarks(session)
+    }, thread.success)
+  })
+}
 
 /** Reads why a process that was just started refused to go on. */
 const refused = (session: Harness.SessionOptions) => (evidence: Dialect.Evidence): HarnessError.HarnessError | undefined => {
@@ -91,29 +146,10 @@ const refused = (session: Harness.SessionOptions) => (evidence: Dialect.Evidence
       }))
     }
     if (message.kind === "unknown request" && message.name === "initialize") {
-      return failed(Failure.make("HARNESS_NOT_A_HARNESS", "the program gives back what it is told; it is not Codex"))
+      return Failures.echo(CodexProgram.description.product)
     }
   }
-  if (evidence.exit === undefined && !evidence.late) return undefined
-  // The version told that it is Codex, so what it says is about this start.
-  const { failure } = Failures.handshake("Codex", evidence, session.redact)
-  return failed(Failure.make("HANDSHAKE_FAILED", failure.message))
-}
-
-/** Why Codex refused to begin or to resume a thread, by its words: its codes are the same for all. */
-const threadRefused = (error: CodexWire.RpcError, launch: Dialect.Launch, session: Harness.SessionOptions): HarnessError.HarnessError => {
-  if (launch._tag === "Resume" && /no rollout found|invalid session id|thread not found/.test(error.message)) {
-    return HarnessError.sessionLost(name, launch.harnessSessionId)
-  }
-  const failure = CodexFailure.ofRefusal(error, session.redact)
-  if (error.message.includes("already has an active writer")) return failed(Failure.make("SESSION_IN_USE", failure.message))
-  return failed(
-    failure.code === "HARNESS_PROTOCOL" && /unknown variant|method not found/i.test(error.message)
-      ? Failure.make("HARNESS_PROTOCOL", failure.message, { remedy: "Update Codex: npm install -g @openai/codex." })
-      : failure.code === "HARNESS_PROTOCOL"
-      ? Failure.make("HANDSHAKE_FAILED", failure.message)
-      : failure
-  )
+  return Failures.notReady(CodexProgram.description.product, evidence, session.redact)
 }
 
 const dialect = (
@@ -121,88 +157,29 @@ const dialect = (
   session: Harness.SessionOptions,
   plan: CodexTools.Plan,
   program: InstalledProgram.Identified
-): Dialect.Dialect<CodexConversation.State> => {
-  const deadline = options.handshakeTimeout ?? "60 seconds"
-  const terms: CodexWire.Terms = {
-    cwd: session.cwd,
-    model: session.model,
-    developerInstructions: session.system,
-    approvalPolicy: CodexTools.approvalPolicy(plan),
-    sandbox: plan.sandbox,
-    webSearch: CodexTools.webSearch(plan)
-  }
-  /** Whether the thread has the session's instructions: a process that is started again need not add them again. */
-  let isInstructed = false
-  const ask = (peer: JsonlPeer.JsonlPeer, id: string, frame: Parameters<JsonlPeer.JsonlPeer["request"]>[1]) =>
-    Effect.map(peer.request(id, frame, deadline), CodexWire.read)
-  return {
-    harness: name,
-    command: () => commandOf(session, program.file),
-    answers: CodexWire.answered,
-    handshake: (peer, launch) =>
-      Effect.gen(function*() {
-        const first = yield* ask(peer, "initialize", CodexWire.initialize("initialize", clientVersion))
-        if (first.kind === "failure") return yield* threadRefused(first.error, launch, session)
-        yield* peer.send(CodexWire.initialized)
-        const answer = yield* ask(
-          peer,
-          "thread",
-          launch._tag === "Resume" ? CodexWire.resumeThread("thread", launch.harnessSessionId, terms) : CodexWire.startThread("thread", terms)
-        )
-        if (answer.kind === "failure") return yield* threadRefused(answer.error, launch, session)
-        const thread = answer.kind === "result" ? CodexWire.readThread(answer.result) : undefined
-        if (thread === undefined || Result.isFailure(thread)) {
-          return yield* failed(Failure.make("HARNESS_PROTOCOL", "Codex did not say which thread it began"))
-        }
-        if (launch._tag === "Resume" && session.system !== undefined && !isInstructed) {
-          const added = yield* ask(peer, "instructions", CodexWire.instruct("instructions", thread.success.thread.id, session.system))
-          if (added.kind === "failure") return yield* threadRefused(added.error, launch, session)
-        }
-        isInstructed = true
-        return CodexConversation.initial({
-          tools: plan,
-          model: session.model,
-          resumes: launch._tag === "Resume" ? launch.harnessSessionId : undefined,
-          redact: session.redact,
-          version: program.version,
-          testedVersion: CodexProgram.tested,
-          remarks: plan.all ? [] : CodexHome.remarks(session)
-        }, thread.success)
-      }),
-    refused: refused(session),
-    prompt: CodexConversation.prompt,
-    frame: CodexConversation.frame,
-    needed: CodexWire.needed,
-    steer: CodexConversation.steer,
-    interrupt: CodexConversation.interrupt,
-    died: () => undefined,
-    oneTurnPerProcess: false,
-    endOfInput: "3 seconds"
-  }
-}
-
-const findings = ({ cwd, inheritedEnv }: Harness.DiagnosisOptions): ReadonlyArray<Harness.Finding> => [
-  CodexHome.signIn(inheritedEnv),
-  ...(CodexHome.isTrapped(inheritedEnv)
-    ? [{
-      level: "warning" as const,
-      message: `Codex's directory ${CodexHome.directory(inheritedEnv) ?? ""} is under the one for temporary files, where Codex itself runs no command; Turnpike gives it another TMPDIR`,
-      remedy: "Choose a CODEX_HOME or a TMPDIR elsewhere."
-    }]
-    : []),
-  ...CodexHome.remarks({ configDir: undefined, env: {}, inheritedEnv, credentials: undefined, cwd }).map(({ data }): Harness.Finding => ({
-    level: "warning",
-    message: data.message,
-    remedy: "Take the rules out, or run isolated, where an allow-list matters."
-  }))
-]
+): Dialect.Dialect<CodexConversation.State> => ({
+  harness: name,
+  command: () => commandOf(session, program.file),
+  answers: CodexWire.answered,
+  handshake: handshake(options, session, plan, program),
+  refused: refused(session),
+  prompt: CodexConversation.prompt,
+  frame: CodexConversation.frame,
+  needed: CodexWire.needed,
+  steer: CodexConversation.steer,
+  interrupt: CodexConversation.interrupt,
+  died: () => undefined,
+  oneTurnPerProcess: false,
+  endOfInput: "3 seconds"
+})
 
 /** Makes the harness. Its sessions start their process through the supervisor. */
 export const make = (options: Options = {}): Effect.Effect<Harness.Harness, never, Supervisor.Supervisor> =>
   InstalledHarness.make({
     capabilities,
     program: CodexProgram.description,
+    credentials: "codex",
     plan: planned,
     dialect: (session, plan, program) => dialect(options, session, plan, program),
-    findings: (asked) => Effect.sync(() => findings(asked))
+    findings: CodexHome.findings
   })

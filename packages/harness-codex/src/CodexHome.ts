@@ -3,9 +3,11 @@
  * things in it that decide what a session may do.
  */
 import { Failure, type TurnEvent } from "@turnpike/contract"
-import { Notices } from "@turnpike/harness"
+import { InstalledProgram, Notices } from "@turnpike/harness"
 import { type Harness, HarnessError } from "@turnpike/kernel"
+import type { Supervisor } from "@turnpike/process"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -171,28 +173,6 @@ const stringIn = (text: string, table: string | undefined, key: string): string 
   return undefined
 }
 
-/** How a session will sign in, as far as that can be seen without asking the service. */
-export const signIn = (env: Environment): Harness.Finding => {
-  const has = (name: string) => present(env[name]) !== undefined
-  const own = directory(env)
-  const auth = own === undefined ? undefined : path.join(own, "auth.json")
-  const config = own === undefined ? undefined : path.join(own, "config.toml")
-  const settings = config !== undefined && fs.existsSync(config) ? readText(config) : ""
-  const provider = stringIn(settings, undefined, "model_provider")
-  if (provider !== undefined && provider !== "openai") {
-    const variable = stringIn(settings, `model_providers.${provider}`, "env_key")
-    return variable === undefined || has(variable)
-      ? { level: "ok", message: `uses the provider ${provider} of ${config}${variable === undefined ? "" : `, with the key in ${variable}`}` }
-      : { level: "problem", message: `the provider ${provider} of ${config} needs a key in ${variable}, which is not set`, remedy: `Set ${variable}.` }
-  }
-  if (auth !== undefined && fs.existsSync(auth)) return { level: "ok", message: `signs in by ${auth}; whether it is valid shows with the first turn` }
-  return {
-    level: "problem",
-    message: `no sign-in was found: no ${auth ?? "auth.json"}, and no provider of your own in ${config ?? "config.toml"}`,
-    remedy: "Run `codex login`, or `printenv OPENAI_API_KEY | codex login --with-api-key`."
-  }
-}
-
 const readText = (file: string): string => {
   try {
     return fs.readFileSync(file, "utf8")
@@ -201,3 +181,75 @@ const readText = (file: string): string => {
     return ""
   }
 }
+
+/** How a session will sign in by a provider of the user's own, as far as files and variables tell; `undefined` where it uses OpenAI's. */
+const providerIn = (env: Environment): Harness.Finding | undefined => {
+  const own = directory(env)
+  const config = own === undefined ? undefined : path.join(own, "config.toml")
+  const settings = config !== undefined && fs.existsSync(config) ? readText(config) : ""
+  const provider = stringIn(settings, undefined, "model_provider")
+  if (provider === undefined || provider === "openai") return undefined
+  const variable = stringIn(settings, `model_providers.${provider}`, "env_key")
+  return variable === undefined || present(env[variable]) !== undefined
+    ? { level: "ok", message: `uses the provider ${provider} of ${config}${variable === undefined ? "" : `, with the key in ${variable}`}` }
+    : { level: "problem", message: `the provider ${provider} of ${config} needs a key in ${variable}, which is not set`, remedy: `Set ${variable}.` }
+}
+
+/**
+ * How a session will sign in. `said` is what Codex says to `codex login status`
+ * (0.171.0), which reads its configuration first; versions that say something else
+ * leave it to the files.
+ */
+export const signIn = (env: Environment, said = ""): Harness.Finding => {
+  const unreadable = /^Error loading configuration: (.+)$/m.exec(said)?.[1]
+  if (unreadable !== undefined) {
+    return {
+      level: "problem",
+      message: `Codex cannot read its configuration: ${unreadable}`,
+      remedy: unreadable.startsWith("CODEX_HOME points to") ? "Make that directory, or unset CODEX_HOME." : "Correct what it names."
+    }
+  }
+  const provider = providerIn(env)
+  if (provider !== undefined) return provider
+  const own = directory(env)
+  const auth = own === undefined ? undefined : path.join(own, "auth.json")
+  const isSpoiled = /^Error checking login status: (.+)$/m.exec(said)?.[1]
+  const isSignedIn = /^(?:Logged in|API key configured)/m.test(said) || (!/^Not logged in/m.test(said) && auth !== undefined && fs.existsSync(auth))
+  if (isSpoiled === undefined && isSignedIn) {
+    return { level: "ok", message: `signs in by ${auth ?? "its own files"}; whether it is valid shows with the first turn` }
+  }
+  return {
+    level: "problem",
+    message: isSpoiled === undefined
+      ? `no sign-in was found: none in ${auth ?? "auth.json"}, and no provider of your own in ${own === undefined ? "config.toml" : path.join(own, "config.toml")}`
+      : `the sign-in in ${auth ?? "auth.json"} cannot be read: ${isSpoiled}`,
+    remedy: "Run `codex login`, or `printenv OPENAI_API_KEY | codex login --with-api-key`."
+  }
+}
+
+/** What of the user's directory is not what it seems to be. */
+export const traps = (env: Readonly<Record<string, string>>, cwd: string): ReadonlyArray<Harness.Finding> => [
+  ...(isTrapped(env)
+    ? [{
+      level: "warning" as const,
+      message: `Codex's directory ${directory(env) ?? ""} is under the one for temporary files, where Codex itself runs no command; Turnpike gives it another TMPDIR`,
+      remedy: "Choose a CODEX_HOME or a TMPDIR elsewhere."
+    }]
+    : []),
+  ...remarks({ configDir: undefined, env: {}, inheritedEnv: env, credentials: undefined, cwd }).map(({ data }): Harness.Finding => ({
+    level: "warning",
+    message: data.message,
+    remedy: "Take the rules out, or run isolated, where an allow-list matters."
+  }))
+]
+
+/** What is worth knowing of Codex on this machine. */
+export const findings = (
+  asked: Harness.DiagnosisOptions,
+  program: InstalledProgram.Identified,
+  supervisor: Supervisor.Service
+): Effect.Effect<ReadonlyArray<Harness.Finding>> =>
+  Effect.map(Effect.result(InstalledProgram.ask({}, asked, program, ["login", "status"], supervisor)), (said) => [
+    signIn(asked.inheritedEnv, Result.isSuccess(said) ? said.success.text : undefined),
+    ...traps(asked.inheritedEnv, asked.cwd)
+  ])

@@ -39,20 +39,11 @@ const nativeBehind = (launcher: string): ReadonlyArray<string> => {
   ]
 }
 
-const places = [
-  "~/.local/bin/codex",
-  "~/.npm-global/bin/codex",
-  "~/.cargo/bin/codex",
-  "/usr/local/bin/codex",
-  "/opt/homebrew/bin/codex",
-  "/usr/bin/codex"
-]
-
 export const description: InstalledProgram.Description = {
   harness: "codex",
   product: "Codex",
   names: ["codex"],
-  places,
+  places: ["~/.cargo/bin/codex"],
   nativeBehind,
   npmPackage: "@openai/codex",
   // "codex-cli 0.171.0"

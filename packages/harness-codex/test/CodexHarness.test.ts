@@ -191,10 +191,28 @@ describe("CodexHome", () => {
       ])
     }).pipe(Effect.scoped))
 
-  it.live("sees how Codex would sign in, from files and variables alone", () =>
+  it.live("sees how Codex would sign in, by what it says and else from files and variables alone", () =>
     Effect.gen(function*() {
       const directory = yield* place
       const env = { CODEX_HOME: directory }
+      assert.deepStrictEqual(
+        ["Logged in using ChatGPT", "API key configured - ***\n…", "Not logged in", "Error loading configuration: no key `x`", "Error checking login status: EOF"].map((said) => CodexHome.signIn(env, said)),
+        [
+          { level: "ok", message: `signs in by ${directory}/auth.json; whether it is valid shows with the first turn` },
+          { level: "ok", message: `signs in by ${directory}/auth.json; whether it is valid shows with the first turn` },
+          {
+            level: "problem",
+            message: `no sign-in was found: none in ${directory}/auth.json, and no provider of your own in ${directory}/config.toml`,
+            remedy: "Run `codex login`, or `printenv OPENAI_API_KEY | codex login --with-api-key`."
+          },
+          { level: "problem", message: "Codex cannot read its configuration: no key `x`", remedy: "Correct what it names." },
+          {
+            level: "problem",
+            message: `the sign-in in ${directory}/auth.json cannot be read: EOF`,
+            remedy: "Run `codex login`, or `printenv OPENAI_API_KEY | codex login --with-api-key`."
+          }
+        ]
+      )
       assert.strictEqual(CodexHome.signIn(env).level, "problem")
       fs.writeFileSync(path.join(directory, "config.toml"), "model_provider = \"own\"\n[model_providers.own]\nenv_key = \"OWN_KEY\"\n")
       assert.deepStrictEqual([CodexHome.signIn(env).level, CodexHome.signIn({ ...env, OWN_KEY: "x" }).level], ["problem", "ok"])
@@ -211,6 +229,12 @@ describe("CodexHarness.diagnose", () => {
       const { findings, usable, version } = yield* harness.diagnose({ program, inheritedEnv: { PATH: "/usr/bin:/bin", HOME: directory, TMPDIR: directory }, cwd: directory })
       assert.deepStrictEqual([usable, version, findings.map(({ level }) => level)], [false, "0.200.0", ["ok", "warning", "problem", "warning"]])
       assert.isTrue(findings.every(({ level, remedy }) => level === "ok" || (remedy ?? "") !== ""))
+      const misconfigured = codex(directory, `[ "$*" = "login status" ] && echo 'Error loading configuration: /c/config.toml:1:9: token=abcdefghijkl' >&2; exit 1`)
+      assert.deepStrictEqual((yield* harness.diagnose({ program: misconfigured, inheritedEnv: { PATH: "/usr/bin:/bin", HOME: directory }, cwd: directory })).findings[2], {
+        level: "problem",
+        message: "Codex cannot read its configuration: /c/config.toml:1:9: token=[REDACTED]",
+        remedy: "Correct what it names."
+      })
       const missing = yield* harness.diagnose({ program: "/no/such", inheritedEnv: {}, cwd: directory })
       assert.deepStrictEqual([missing.usable, missing.findings.length], [false, 1])
     }))

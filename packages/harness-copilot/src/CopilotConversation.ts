@@ -6,9 +6,10 @@
  * `session.idle` after Copilot has taken the prompt.
  */
 import { Failure, TurnEvent } from "@turnpike/contract"
-import { Dialect, type Frame, Notices } from "@turnpike/harness"
+import { Dialect, type Frame, InstalledProgram, Notices } from "@turnpike/harness"
 import { type Prompt, type Redaction } from "@turnpike/kernel"
 import type * as Schema from "effect/Schema"
+import * as CopilotProgram from "./CopilotProgram.ts"
 import * as CopilotTools from "./CopilotTools.ts"
 import * as CopilotTurn from "./CopilotTurn.ts"
 import * as CopilotWire from "./CopilotWire.ts"
@@ -24,7 +25,6 @@ export interface Asked {
   /** Makes ids that no conversation has seen. */
   readonly uuid: () => string
   readonly version: string
-  readonly testedVersion: string
 }
 
 export interface State {
@@ -64,9 +64,7 @@ const announcement = ({ asked, model }: State): Outputs => [
     harness_version: asked.version,
     ...(model === undefined ? {} : { model })
   })),
-  ...(asked.version === asked.testedVersion
-    ? []
-    : [notice("untested_version", `Copilot ${asked.version} is not the version that is tested, ${asked.testedVersion}`)]),
+  ...InstalledProgram.untested(CopilotProgram.description, asked.version).map(event),
   ...(asked.model === undefined || model === undefined || model === asked.model
     ? []
     : [notice("model_differs", `the model is ${model}; asked for was ${asked.model}`)])

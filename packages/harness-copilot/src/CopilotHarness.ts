@@ -6,7 +6,7 @@
  * session on standard input, so none of them shows in a process list.
  */
 import { type Capabilities, Failure } from "@turnpike/contract"
-import { type Dialect, Failures, type Frame, InstalledHarness, type InstalledProgram, JsonlPeer, SessionEnvironment } from "@turnpike/harness"
+import { type Dialect, Failures, type Frame, InstalledHarness, InstalledProgram, JsonlPeer, SessionEnvironment } from "@turnpike/harness"
 import { type Harness, HarnessError } from "@turnpike/kernel"
 import { type Command, Supervisor } from "@turnpike/process"
 import type * as Duration from "effect/Duration"
@@ -17,6 +17,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { randomUUID } from "node:crypto"
 import * as CopilotConversation from "./CopilotConversation.ts"
+import * as CopilotHome from "./CopilotHome.ts"
 import * as CopilotProgram from "./CopilotProgram.ts"
 import * as CopilotProvider from "./CopilotProvider.ts"
 import * as CopilotTools from "./CopilotTools.ts"
@@ -59,15 +60,13 @@ interface Planned {
   readonly choice: CopilotProvider.Choice
 }
 
-/** What cannot be honoured, before anything is started. */
+/** What a session's options come to, or what of them cannot be honoured. Starts nothing. */
 const planned = (session: Harness.SessionOptions): Effect.Effect<Planned, HarnessError.HarnessError> =>
   Effect.suspend(() => {
-    const unsupported = (option: string, detail: string) => Effect.fail(HarnessError.unsupported(name, option, detail))
-    if (session.credentials?.claude != null) return unsupported("credentials.claude", "Copilot cannot sign in with it")
-    if (session.credentials?.codex != null) return unsupported("credentials.codex", "Copilot cannot sign in with it")
-    if (session.model !== undefined && /^\s*$/.test(session.model)) return unsupported("model", "it is blank")
     const tools = CopilotTools.plan(session.tools)
-    if (tools.refused !== undefined) return unsupported(`tools.allow ${JSON.stringify(tools.refused.entry)}`, `it ${tools.refused.why}`)
+    if (tools.refused !== undefined) {
+      return Effect.fail(HarnessError.unsupported(name, `tools.allow ${JSON.stringify(tools.refused.entry)}`, `it ${tools.refused.why}`))
+    }
     const choice = CopilotProvider.choose({ ...session.inheritedEnv, ...session.env }, session.model)
     return Result.isSuccess(choice) ? Effect.succeed({ tools, choice: choice.success }) : Effect.fail(choice.failure)
   })
@@ -96,45 +95,7 @@ const ask = (peer: JsonlPeer.JsonlPeer, id: string, frame: Frame.Frame, deadline
     return message.kind === "answer" ? message.record : { id, error: { message: "an answer without the expected shape" } }
   })
 
-const answers = (frame: Frame.Frame): string | undefined => {
-  const message = frame["method"] === undefined ? CopilotWire.read(frame) : undefined
-  return message?.kind === "answer" ? message.record.id : undefined
-}
-
-const decodeAuthStatus = Schema.decodeUnknownResult(CopilotWire.AuthStatus)
-
-/** Asks Copilot whether it is signed in, in a process of its own; `undefined` where it does not tell within 10 s. */
-const authStatus = (supervisor: Supervisor.Service, session: Harness.DiagnosisOptions, file: string) =>
-  Effect.gen(function*() {
-    const child = yield* supervisor.spawn(commandOf(session, file))
-    const peer = yield* JsonlPeer.makeContentLength({ write: child.stdin.write, bytes: child.bytes }, answers)
-    yield* Effect.forkScoped(Stream.runDrain(peer.received))
-    const [connectId, statusId] = [randomUUID(), randomUUID()]
-    yield* ask(peer, connectId, CopilotWire.connect(connectId), "10 seconds")
-    const { result } = yield* ask(peer, statusId, CopilotWire.authStatus(statusId), "10 seconds")
-    const status = decodeAuthStatus(result)
-    return Result.isSuccess(status) ? { isAuthenticated: status.success.isAuthenticated, login: status.success.login ?? undefined } : undefined
-  }).pipe(
-    Effect.scoped,
-    Effect.timeoutOption("10 seconds"),
-    Effect.map(Option.getOrUndefined),
-    // A program that cannot be asked has told its version; the finding says so.
-    Effect.catch(() => Effect.succeed(undefined))
-  )
-
-/** Reads why a process that was just started refused to go on. */
-const refused = (session: Harness.SessionOptions) => (evidence: Dialect.Evidence): HarnessError.HarnessError | undefined => {
-  for (const item of evidence.received) {
-    if (item._tag === "Frame" && item.frame["method"] === "connect") {
-      return failed(Failure.make("HARNESS_NOT_A_HARNESS", "the program gives back what it is told; it is not Copilot"))
-    }
-  }
-  if (evidence.exit === undefined && !evidence.late) return undefined
-  // The version told that it is Copilot, so what it says is about this start.
-  const { failure } = Failures.handshake("Copilot", evidence, session.redact)
-  return failed(Failure.make("HANDSHAKE_FAILED", failure.message))
-}
-
+/** Begins the exchange with a process that was just started. */
 const handshake = (options: Options, session: Harness.SessionOptions, { choice, tools }: Planned, program: InstalledProgram.Identified) =>
   Effect.fnUntraced(function*(peer: JsonlPeer.JsonlPeer, launch: Dialect.Launch) {
     const deadline = options.handshakeTimeout ?? "60 seconds"
@@ -144,7 +105,15 @@ const handshake = (options: Options, session: Harness.SessionOptions, { choice, 
     if (connect.error !== undefined) return yield* refusal(connect.error.message)
     const connected = decodeConnected(connect.result)
     const protocol = Result.isSuccess(connected) ? connected.success.protocolVersion : undefined
-    if (protocol !== CopilotWire.protocolVersion) return yield* CopilotProgram.otherProtocol(protocol, CopilotWire.protocolVersion)
+    if (protocol !== CopilotWire.protocolVersion) {
+      return yield* failed(
+        Failure.make(
+          "HARNESS_PROTOCOL",
+          `Copilot speaks protocol version ${protocol ?? "(none)"}; the one that works here is ${CopilotWire.protocolVersion}`,
+          { remedy: InstalledProgram.otherVersion(CopilotProgram.description) }
+        )
+      )
+    }
 
     const sessionId = launch._tag === "Resume" ? launch.harnessSessionId : randomUUID()
     const open = yield* ask(
@@ -175,10 +144,19 @@ const handshake = (options: Options, session: Harness.SessionOptions, { choice, 
       resumed: launch._tag === "Resume",
       redact: session.redact,
       uuid: randomUUID,
-      version: (Result.isSuccess(connected) ? connected.success.version : undefined) ?? program.version,
-      testedVersion: CopilotProgram.tested
+      version: (Result.isSuccess(connected) ? connected.success.version : undefined) ?? program.version
     }, opened.success.modelState?.modelId ?? undefined)
   })
+
+/** Reads why a process that was just started refused to go on. */
+const refused = (session: Harness.SessionOptions) => (evidence: Dialect.Evidence): HarnessError.HarnessError | undefined => {
+  for (const item of evidence.received) {
+    if (item._tag === "Frame" && item.frame["method"] === "connect") {
+      return Failures.echo(CopilotProgram.description.product)
+    }
+  }
+  return Failures.notReady(CopilotProgram.description.product, evidence, session.redact)
+}
 
 const dialect = (
   options: Options,
@@ -189,7 +167,7 @@ const dialect = (
   harness: name,
   framing: "content-length",
   command: () => Effect.sync(() => commandOf(session, program.file)),
-  answers,
+  answers: CopilotWire.answered,
   handshake: handshake(options, session, plan, program),
   refused: refused(session),
   prompt: CopilotConversation.prompt,
@@ -201,16 +179,26 @@ const dialect = (
   endOfInput: "3 seconds"
 })
 
-const findings = (asked: Harness.DiagnosisOptions, file: string, supervisor: Supervisor.Service): Effect.Effect<ReadonlyArray<Harness.Finding>> =>
+const decodeAuthStatus = Schema.decodeUnknownResult(CopilotWire.AuthStatus)
+
+/** Asks Copilot whether it is signed in, in a process of its own; `undefined` where it does not tell within 10 s. */
+const authStatus = (supervisor: Supervisor.Service, session: Harness.DiagnosisOptions, file: string): Effect.Effect<CopilotHome.Status | undefined> =>
   Effect.gen(function*() {
-    const provider = CopilotProvider.choose(asked.inheritedEnv, undefined)
-    return [
-      CopilotProgram.signIn(asked.inheritedEnv) ?? CopilotProgram.signInOf(yield* authStatus(supervisor, asked, file)),
-      ...(Result.isFailure(provider) && !/no model is named/.test(provider.failure.message)
-        ? [{ level: "problem" as const, message: provider.failure.failure.message, remedy: provider.failure.failure.remedy }]
-        : [])
-    ]
-  })
+    const child = yield* supervisor.spawn(commandOf(session, file))
+    const peer = yield* JsonlPeer.makeContentLength({ write: child.stdin.write, bytes: child.bytes }, CopilotWire.answered)
+    yield* Effect.forkScoped(Stream.runDrain(peer.received))
+    const [connectId, statusId] = [randomUUID(), randomUUID()]
+    yield* ask(peer, connectId, CopilotWire.connect(connectId), "10 seconds")
+    const { result } = yield* ask(peer, statusId, CopilotWire.authStatus(statusId), "10 seconds")
+    const status = decodeAuthStatus(result)
+    return Result.isSuccess(status) ? { isAuthenticated: status.success.isAuthenticated, login: status.success.login ?? undefined } : undefined
+  }).pipe(
+    Effect.scoped,
+    Effect.timeoutOption("10 seconds"),
+    Effect.map(Option.getOrUndefined),
+    // A program that cannot be asked has told its version; the finding says so.
+    Effect.catch(() => Effect.succeed(undefined))
+  )
 
 /** Makes the harness. Its sessions start their process through the supervisor. */
 export const make = (options: Options = {}): Effect.Effect<Harness.Harness, never, Supervisor.Supervisor> =>
@@ -219,5 +207,5 @@ export const make = (options: Options = {}): Effect.Effect<Harness.Harness, neve
     program: CopilotProgram.description,
     plan: planned,
     dialect: (session, plan, program) => dialect(options, session, plan, program),
-    findings: (asked, { file }, supervisor) => findings(asked, file, supervisor)
+    findings: (asked, { file }, supervisor) => CopilotHome.findings(asked, authStatus(supervisor, asked, file))
   })

@@ -254,6 +254,12 @@ const readEvent = (frame: Incoming): Message => {
   return chatter.has(type) || type.startsWith("model.") ? { kind: "chatter" } : { kind: "unknown", name: type }
 }
 
+/** Which request a frame answers; `undefined` for a frame that is no answer. */
+export const answered = (frame: { readonly [key: string]: Schema.Json }): string | undefined => {
+  const message = frame["method"] === undefined ? read(frame) : undefined
+  return message?.kind === "answer" ? message.record.id : undefined
+}
+
 /** Whether a turn waits for a frame that begins like this: its ending, an answer, or a request of Copilot's own. */
 export const needed = (frame: Incoming): boolean => {
   if (frame["id"] !== undefined) return true

@@ -1,6 +1,7 @@
 export * as CopilotConversation from "./CopilotConversation.ts"
 export * as CopilotFailure from "./CopilotFailure.ts"
 export * as CopilotHarness from "./CopilotHarness.ts"
+export * as CopilotHome from "./CopilotHome.ts"
 export * as CopilotProgram from "./CopilotProgram.ts"
 export * as CopilotProvider from "./CopilotProvider.ts"
 export * as CopilotTools from "./CopilotTools.ts"

@@ -51,6 +51,19 @@ export const handshake = (harness: string, evidence: Dialect.Evidence, redact: R
   return HarnessError.notStarted(Failure.make(speaks ? "HANDSHAKE_FAILED" : "HARNESS_NOT_A_HARNESS", message))
 }
 
+/**
+ * Why a process whose version told what it is did not become ready; `undefined`
+ * while it still may. What it said is then about this start, whatever it was.
+ */
+export const notReady = (product: string, evidence: Dialect.Evidence, redact: Redaction.Redactor): HarnessError.HarnessError | undefined =>
+  evidence.exit === undefined && !evidence.late
+    ? undefined
+    : HarnessError.notStarted(Failure.make("HANDSHAKE_FAILED", handshake(product, evidence, redact).failure.message))
+
+/** A program that answers each request with the request itself, as `cat` does. */
+export const echo = (product: string): HarnessError.HarnessError =>
+  HarnessError.notStarted(Failure.make("HARNESS_NOT_A_HARNESS", `the program gives back what it is told; it is not ${product}`))
+
 /** Describes a record that could not be read and without which the turn cannot go on. */
 export const unread = (harness: string, item: Exclude<Frame.Received, { _tag: "Frame" }>): Failure.Failure =>
   Failure.make(

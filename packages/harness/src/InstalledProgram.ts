@@ -2,12 +2,14 @@
  * A program that its vendor has people install: where it is, what version it
  * has, and whether that version is one to work with.
  */
-import { Failure } from "@turnpike/contract"
-import { type Harness, HarnessError } from "@turnpike/kernel"
+import { Failure, type TurnEvent } from "@turnpike/contract"
+import { type Harness, HarnessError, Redaction } from "@turnpike/kernel"
 import type { Supervisor } from "@turnpike/process"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as fs from "node:fs"
+import * as path from "node:path"
+import * as Notices from "./Notices.ts"
 import * as ProgramSearch from "./ProgramSearch.ts"
 import * as SessionEnvironment from "./SessionEnvironment.ts"
 
@@ -16,7 +18,7 @@ export interface Description extends Pick<ProgramSearch.Query, "names"> {
   readonly harness: string
   /** What people call the program, for messages. */
   readonly product: string
-  /** Where it is looked for besides PATH: absolute paths, or `~/…`. */
+  /** Where else to look than in PATH and where installers usually put programs: absolute paths, or `~/…`. */
   readonly places?: ReadonlyArray<string>
   /** The native programs that may stand behind a launcher, given the launcher's own path with links followed. */
   readonly nativeBehind?: (launcher: string) => ReadonlyArray<string>
@@ -71,6 +73,12 @@ export const compareVersions = (one: string, other: string): number => {
 const installing = ({ npmPackage }: Description, version = ""): string | undefined =>
   npmPackage === undefined ? undefined : `npm install -g ${npmPackage}${version === "" ? "" : `@${version}`}`
 
+/** What to do where this version speaks otherwise than the tested one. */
+export const otherVersion = (description: Description): string => {
+  const command = installing(description, description.tested)
+  return `Use the version that is tested${command === undefined ? `, ${description.tested}` : `: ${command}`}.`
+}
+
 const versionFinding = (description: Description, version: string): Harness.Finding => {
   const { tested } = description
   if (version === tested) return { level: "ok", message: `version ${version} is the one that is tested` }
@@ -82,6 +90,27 @@ const versionFinding = (description: Description, version: string): Harness.Find
   }
 }
 
+/** What a session says of a version that is not the tested one. */
+export const untested = ({ product, tested }: Pick<Description, "product" | "tested">, version: string): ReadonlyArray<TurnEvent.Of<"notice">> =>
+  version === tested ? [] : [Notices.make("untested_version", `${product} ${version} is not the version that is tested, ${tested}`)]
+
+/** Takes out of text what the environment that is asked about holds as secrets. */
+const redactorOf = ({ env = {}, inheritedEnv, redact }: Asked): Redaction.Redactor =>
+  redact ?? Redaction.withSecrets(Redaction.secretsOf({ ...inheritedEnv, ...env }))
+
+/** Asks the program something that costs no token, such as how it is signed in. What it says is redacted. */
+export const ask = (
+  { environment }: Pick<Description, "environment">,
+  asked: Asked,
+  { file }: Pick<ProgramSearch.Found, "file">,
+  args: ReadonlyArray<string>,
+  supervisor: Supervisor.Service
+): Effect.Effect<ProgramSearch.SelfDescription, HarnessError.HarnessError> => {
+  const { cwd, env = {}, inheritedEnv } = asked
+  const command = { program: file, args, cwd, env: SessionEnvironment.changes({ inheritedEnv, env }, environment) }
+  return Effect.map(ProgramSearch.describe(command, supervisor.spawn), ({ exit, text }) => ({ exit, text: redactorOf(asked)(text) }))
+}
+
 /** Makes what finds the program. It starts what it asks through the supervisor. */
 export const make = (description: Description, supervisor: Supervisor.Service): InstalledProgram => {
   const { harness, names, nativeBehind = () => [], oldest, places = [], product } = description
@@ -89,20 +118,32 @@ export const make = (description: Description, supervisor: Supervisor.Service): 
   const known = new Map<string, string>()
 
   const identify = Effect.fn("InstalledProgram.identify")(function*(asked: Asked) {
-    const { cwd, env = {}, inheritedEnv, program, redact = (text: string) => text } = asked
-    const found = yield* ProgramSearch.find({ harness: product, program, names, cwd, env: { ...inheritedEnv, ...env }, places, nativeBehind, ...(install === undefined ? {} : { install }) })
+    const variables = { ...asked.inheritedEnv, ...asked.env }
+    const found = yield* ProgramSearch.find({
+      harness: product,
+      program: asked.program,
+      names,
+      cwd: asked.cwd,
+      env: variables,
+      places: [...places, ...ProgramSearch.usualDirectories(variables).flatMap((directory) => names.map((name) => path.join(directory, name)))],
+      nativeBehind,
+      ...(install === undefined ? {} : { install })
+    })
     const { mtimeMs, size } = fs.statSync(found.file)
     const identity = `${found.file}\0${mtimeMs}\0${size}`
     const remembered = known.get(identity)
     if (remembered !== undefined) return { ...found, version: remembered }
-    const said = yield* ProgramSearch.describe({
-      program: found.file,
-      args: ["--version"],
-      cwd,
-      env: SessionEnvironment.changes({ inheritedEnv, env }, description.environment)
-    }, supervisor.spawn)
+    const said = yield* ask(description, asked, found, ["--version"], supervisor)
     const version = description.version.exec(said.text)?.[1]
-    if (version === undefined) return yield* ProgramSearch.notTheHarness(product, found.file, said, redact)
+    if (version === undefined) {
+      return yield* ProgramSearch.notTheHarness(
+        product,
+        found.file,
+        said,
+        redactorOf(asked),
+        install === undefined ? undefined : `Name the program of ${product} with --program; if there is none, install it: ${install}.`
+      )
+    }
     if (oldest !== undefined && compareVersions(version, oldest) < 0) {
       return yield* HarnessError.notStarted(
         Failure.make("HARNESS_PROTOCOL", `${found.file} is ${product} ${version}; the oldest that works here is ${oldest}`, {
@@ -123,9 +164,15 @@ export const make = (description: Description, supervisor: Supervisor.Service): 
           const { code, message, remedy } = identified.failure.failure
           return { harness, usable: false, findings: [{ level: "problem", message, remedy, code }] }
         }
-        const { file, launcher, version } = identified.success
+        const { file, isAbandoned, launcher, version } = identified.success
         const findings: ReadonlyArray<Harness.Finding> = [
-          { level: "ok", message: launcher === undefined ? `the program is ${file}` : `the program is ${file}, behind ${launcher}` },
+          isAbandoned
+            ? {
+              level: "warning",
+              message: `the program is ${file}, a launcher, and the native program that it is to start is not where npm puts it; stopped, the launcher may leave what it started behind`,
+              remedy: `Install it anew: ${install ?? "with its installer"}.`
+            }
+            : { level: "ok", message: launcher === undefined ? `the program is ${file}` : `the program is ${file}, behind ${launcher}` },
           versionFinding(description, version),
           ...(yield* more(identified.success))
         ]

@@ -40,6 +40,8 @@ export interface Found {
   readonly file: string
   /** The launcher in front of it, where there is one. */
   readonly launcher: string | undefined
+  /** Whether it is itself such a launcher, and what it starts is not where its installer puts it. */
+  readonly isAbandoned: boolean
   readonly foundBy: "option" | "path" | "place"
 }
 
@@ -72,10 +74,48 @@ const isText = (file: string): boolean => {
   }
 }
 
-const behind = (file: string, query: Query): Pick<Found, "file" | "launcher"> => {
-  if (!isText(file)) return { file, launcher: undefined }
-  const native = query.nativeBehind(fs.realpathSync(file)).find(isProgram)
-  return native === undefined ? { file, launcher: undefined } : { file: native, launcher: file }
+const behind = (file: string, query: Query): Omit<Found, "foundBy"> => {
+  if (!isText(file)) return { file, launcher: undefined, isAbandoned: false }
+  const launcher = fs.realpathSync(file)
+  const natives = query.nativeBehind(launcher)
+  const native = natives.find((candidate) => candidate !== launcher && isProgram(candidate))
+  return native === undefined
+    ? { file, launcher: undefined, isAbandoned: natives.length > 0 }
+    : { file: native, launcher: file, isAbandoned: false }
+}
+
+/** The directory that npm's settings name for programs; the file is read as far as that one line. */
+const npmPrefix = (env: Query["env"], home: string | undefined): ReadonlyArray<string> => {
+  const named = env["npm_config_prefix"] ?? env["NPM_CONFIG_PREFIX"]
+  if (named !== undefined) return [named]
+  try {
+    const prefix = home === undefined ? undefined : /^\s*prefix\s*=\s*(\S+)\s*$/m.exec(fs.readFileSync(path.join(home, ".npmrc"), "utf8"))?.[1]
+    return prefix === undefined ? [] : [prefix.replace(/^(?:~|\$\{HOME\})(?=\/)/, home ?? "")]
+  } catch {
+    // No such file: npm's own choice, which is beside Node.
+    return []
+  }
+}
+
+/**
+ * Where installers put programs that are not in PATH, as in a job of cron: npm's
+ * directory for all of a user's packages, then those of other installers. Only
+ * absolute ones are named.
+ */
+export const usualDirectories = (env: Query["env"]): ReadonlyArray<string> => {
+  const home = env["HOME"]
+  const own = (...names: ReadonlyArray<string>) => home === undefined ? [] : names.map((name) => path.join(home, name))
+  return [
+    ...npmPrefix(env, home).map((prefix) => path.join(prefix, "bin")),
+    path.dirname(process.execPath),
+    ...own(".local/bin", ".npm-global/bin", ".npm-packages/bin"),
+    ...(env["PNPM_HOME"] === undefined ? own(".local/share/pnpm", "Library/pnpm") : [env["PNPM_HOME"]]),
+    ...own(".bun/bin", ".volta/bin"),
+    ...(env["HOMEBREW_PREFIX"] === undefined ? [] : [path.join(env["HOMEBREW_PREFIX"], "bin")]),
+    "/usr/local/bin",
+    "/opt/homebrew/bin",
+    "/usr/bin"
+  ].filter((directory) => path.isAbsolute(directory))
 }
 
 const inPath = (name: string, env: Query["env"], cwd: string): ReadonlyArray<string> =>
@@ -87,7 +127,7 @@ export const find = (query: Query): Effect.Effect<Found, HarnessError.HarnessErr
     const { cwd, env, harness, install, program } = query
     const more = install === undefined
       ? {}
-      : { remedy: `Install ${harness} (${install}), or name its program with --program; \`turnpike doctor\` says what is missing.` }
+      : { remedy: `Install ${harness} (${install}), or name its program with --program.` }
     const notFound = (message: string) => Effect.fail(HarnessError.notStarted(Failure.make("HARNESS_NOT_FOUND", message, more)))
     if (program !== undefined) {
       const isPath = program.includes("/") || program.includes(path.sep)
@@ -105,15 +145,17 @@ export const find = (query: Query): Effect.Effect<Found, HarnessError.HarnessErr
       const file = inPath(name, env, cwd).find(isProgram)
       if (file !== undefined) return Effect.succeed<Found>({ ...behind(file, query), foundBy: "path" })
     }
-    const home = env["HOME"]
+    // What is relative would be another place in every directory.
+    const home = path.isAbsolute(env["HOME"] ?? "") ? env["HOME"] : undefined
     const places = query.places.flatMap((place) =>
       !place.startsWith("~/") ? [place] : home === undefined ? [] : [path.join(home, place.slice(2))]
     )
     const file = places.find(isProgram)
     if (file !== undefined) return Effect.succeed<Found>({ ...behind(file, query), foundBy: "place" })
-    return notFound(
-      `the program of ${harness} (${query.names.join(", ")}) is neither in PATH (${env["PATH"] ?? ""}) nor at ${places.join(", ")}`
+    const looked = [...new Set(places.map((place) => path.dirname(place)))].map((directory) =>
+      home !== undefined && directory.startsWith(`${home}${path.sep}`) ? `~${directory.slice(home.length)}` : directory
     )
+    return notFound(`the program of ${harness} (${query.names.join(", ")}) is neither in PATH (${env["PATH"] ?? ""}) nor in ${looked.join(", ")}`)
   })
 
 /** What a program said about itself. */
@@ -155,7 +197,8 @@ export const notTheHarness = (
   harness: string,
   file: string,
   said: SelfDescription,
-  redact: Redaction.Redactor
+  redact: Redaction.Redactor,
+  remedy?: string
 ): HarnessError.HarnessError =>
   HarnessError.notStarted(Failure.make(
     "HARNESS_NOT_A_HARNESS",
@@ -164,5 +207,6 @@ export const notTheHarness = (
       exit: said.exit === undefined ? "did not answer in time" : Failures.describeExit(said.exit),
       output: said.text,
       redact
-    })
+    }),
+    remedy === undefined ? {} : { remedy }
   ))

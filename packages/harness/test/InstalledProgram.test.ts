@@ -43,7 +43,7 @@ describe("an installed program", () => {
 
   test("is found where it usually is and asked once for its version, with its own variables", Effect.gen(function*() {
     const { asked, file, program } = yield* scene("echo x >> asked; [ \"$TOY_QUIET\" = 1 ] && echo toy 1.10.3")
-    assert.deepStrictEqual(yield* program.identify(asked), { file, launcher: undefined, foundBy: "place", version: "1.10.3" })
+    assert.deepStrictEqual(yield* program.identify(asked), { file, launcher: undefined, isAbandoned: false, foundBy: "place", version: "1.10.3" })
     yield* program.identify(asked)
     assert.strictEqual(fs.readFileSync(path.join(asked.cwd, "asked"), "utf8"), "x\n")
   }))
@@ -53,7 +53,7 @@ describe("an installed program", () => {
     const { failure } = yield* Effect.flip(program.identify(asked))
     assert.deepStrictEqual([failure.code, failure.remedy], [
       "HARNESS_NOT_FOUND",
-      "Install The Toy (npm install -g toy), or name its program with --program; `turnpike doctor` says what is missing."
+      "Install The Toy (npm install -g toy), or name its program with --program."
     ])
   }))
 
@@ -89,6 +89,30 @@ describe("an installed program", () => {
       ]
     })
     assert.isTrue((yield* program.diagnose(asked, () => Effect.succeed([]))).usable)
+  }))
+})
+
+describe("a diagnosis", () => {
+  const test = (name: string, body: Effect.Effect<void, unknown, Supervisor.Supervisor | Scope.Scope>) =>
+    it.live(name, () => body.pipe(Effect.scoped, Effect.provide(supervisor)))
+
+  test("keeps the secrets of the environment out of what a program says", Effect.gen(function*() {
+    const { asked, program } = yield* scene("echo \"$TOY_API_KEY\" and more; exit 3")
+    const found = yield* program.diagnose({ ...asked, inheritedEnv: { ...asked.inheritedEnv, TOY_API_KEY: "hunter2-hunter2" } }, () => Effect.succeed([]))
+    assert.deepStrictEqual([found.findings[0]?.code, found.findings[0]?.remedy], [
+      "HARNESS_NOT_A_HARNESS",
+      "Name the program of The Toy with --program; if there is none, install it: npm install -g toy."
+    ])
+    assert.include(found.findings[0]?.message, "[REDACTED] and more")
+    assert.notInclude(JSON.stringify(found), "hunter2")
+  }))
+
+  test("warns of a launcher that has lost the program behind it", Effect.gen(function*() {
+    const { asked, file } = yield* scene("echo toy 2.0.0")
+    const program = InstalledProgram.make({ ...description, nativeBehind: () => [path.join(asked.cwd, "native", "toy"), file] }, yield* Supervisor.Supervisor)
+    const { findings, usable } = yield* program.diagnose(asked, () => Effect.succeed([]))
+    assert.deepStrictEqual([usable, findings[0]?.level, findings[0]?.remedy], [true, "warning", "Install it anew: npm install -g toy."])
+    assert.match(findings[0]?.message ?? "", /^the program is .*\/bin\/toy, a launcher, and the native program that it is to start is not where npm puts it/)
   }))
 })
 

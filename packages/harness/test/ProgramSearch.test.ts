@@ -35,6 +35,7 @@ describe("ProgramSearch.find", () => {
       assert.deepStrictEqual(yield* ProgramSearch.find(query(directory, { program: "./own/toy" })), {
         file,
         launcher: undefined,
+        isAbandoned: false,
         foundBy: "option"
       })
     }).pipe(Effect.scoped))
@@ -43,9 +44,9 @@ describe("ProgramSearch.find", () => {
     Effect.gen(function*() {
       const directory = yield* place
       const usual = program(path.join(directory, "home", ".local", "bin", "toy"))
-      assert.deepStrictEqual((yield* ProgramSearch.find(query(directory))), { file: usual, launcher: undefined, foundBy: "place" })
+      assert.deepStrictEqual((yield* ProgramSearch.find(query(directory))), { file: usual, launcher: undefined, isAbandoned: false, foundBy: "place" })
       const file = program(path.join(directory, "bin", "toy"))
-      assert.deepStrictEqual(yield* ProgramSearch.find(query(directory)), { file, launcher: undefined, foundBy: "path" })
+      assert.deepStrictEqual(yield* ProgramSearch.find(query(directory)), { file, launcher: undefined, isAbandoned: false, foundBy: "path" })
     }).pipe(Effect.scoped))
 
   it.effect("takes the native program behind a launcher, through links, and the launcher where there is none", () =>
@@ -55,9 +56,9 @@ describe("ProgramSearch.find", () => {
       const link = path.join(directory, "bin", "toy")
       fs.mkdirSync(path.dirname(link))
       fs.symlinkSync(launcher, link)
-      assert.deepStrictEqual(yield* ProgramSearch.find(query(directory)), { file: link, launcher: undefined, foundBy: "path" })
+      assert.deepStrictEqual(yield* ProgramSearch.find(query(directory)), { file: link, launcher: undefined, isAbandoned: true, foundBy: "path" })
       const native = program(path.join(directory, "lib", "native", "toy"))
-      assert.deepStrictEqual(yield* ProgramSearch.find(query(directory)), { file: native, launcher: link, foundBy: "path" })
+      assert.deepStrictEqual(yield* ProgramSearch.find(query(directory)), { file: native, launcher: link, isAbandoned: false, foundBy: "path" })
     }).pipe(Effect.scoped))
 
   it.effect("names where it looked when there is nothing", () =>
@@ -67,7 +68,7 @@ describe("ProgramSearch.find", () => {
       assert.strictEqual(error.failure.code, "HARNESS_NOT_FOUND")
       assert.strictEqual(
         error.failure.message,
-        `the program of toy (toy) is neither in PATH (${directory}/bin) nor at ${directory}/home/.local/bin/toy`
+        `the program of toy (toy) is neither in PATH (${directory}/bin) nor in ~/.local/bin`
       )
       const named = yield* Effect.flip(ProgramSearch.find(query(directory, { program: "other" })))
       assert.strictEqual(named.failure.message, `there is no program other in PATH (${directory}/bin)`)
@@ -76,7 +77,7 @@ describe("ProgramSearch.find", () => {
       const installable = yield* Effect.flip(ProgramSearch.find({ ...query(directory), install: "apt-get install toy" }))
       assert.strictEqual(
         installable.failure.remedy,
-        "Install toy (apt-get install toy), or name its program with --program; `turnpike doctor` says what is missing."
+        "Install toy (apt-get install toy), or name its program with --program."
       )
     }).pipe(Effect.scoped))
 
@@ -90,6 +91,26 @@ describe("ProgramSearch.find", () => {
         assert.strictEqual(error.failure.code, "SPAWN_FAILED")
       }
     }).pipe(Effect.scoped))
+})
+
+describe("ProgramSearch.usualDirectories", () => {
+  const directories = (env: Readonly<Record<string, string>>) => ProgramSearch.usualDirectories(env)
+
+  it.effect("begins with npm's own directory, as its settings say, and else with Node's", () =>
+    Effect.gen(function*() {
+      const home = yield* place
+      const first = (env: Readonly<Record<string, string>> = {}) => directories({ HOME: home, ...env })[0]
+      assert.strictEqual(first(), path.dirname(process.execPath))
+      fs.writeFileSync(path.join(home, ".npmrc"), "registry=https://r.example\nprefix = ~/mine\n")
+      assert.strictEqual(first(), path.join(home, "mine", "bin"))
+      assert.strictEqual(first({ npm_config_prefix: "/n" }), "/n/bin")
+    }).pipe(Effect.scoped))
+
+  it("has nothing that depends on the working directory", () => {
+    for (const env of [{ HOME: "here" }, { HOME: "" }, { npm_config_prefix: "here", PNPM_HOME: "there" }]) {
+      assert.isTrue(directories(env).every((directory) => path.isAbsolute(directory)), JSON.stringify(env))
+    }
+  })
 })
 
 describe("ProgramSearch.describe", () => {

@@ -28,7 +28,6 @@ export const asked = (more: Partial<CodexConversation.Asked> = {}): CodexConvers
   resumes: undefined,
   redact: Redaction.shapes,
   version: "0.171.0",
-  testedVersion: "0.171.0",
   remarks: [],
   ...more
 })

@@ -29,7 +29,6 @@ export const asked = (more: Partial<CopilotConversation.Asked> = {}): CopilotCon
     redact: Redaction.shapes,
     uuid: () => `00000000-0000-4000-8000-${String(++count).padStart(12, "0")}`,
     version: "1.0.102",
-    testedVersion: "1.0.102",
     ...more
   }
 }
