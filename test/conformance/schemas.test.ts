@@ -53,7 +53,7 @@ const documentedDifferences = (): ReadonlyArray<string> => {
 
 describe("vectors", () => {
   it("are there for every contract, valid and invalid, and in no other folder", () => {
-    assert.deepStrictEqual([...allFolders()], [...Contracts.names, "stream"].sort())
+    assert.deepStrictEqual([...allFolders()], [...Contracts.names, "session-log", "stream"].sort())
     for (const name of Contracts.names) {
       for (const kind of ["valid", "invalid"]) {
         assert.isAtLeast(

@@ -36,6 +36,8 @@ export type Verdict =
     /** From 1. */
     readonly line: number
     readonly code: "SESSION_DAMAGED" | "FORMAT_UNSUPPORTED"
+    /** The rule of the log that it breaks; absent where it is no event at all. */
+    readonly rule?: LogState.Rule
     /** As a sentence without its full stop. It repeats nothing of the line. */
     readonly message: string
   }
@@ -122,7 +124,7 @@ export const make = (before?: LogState.LogState): Scanner => {
     }
     const next = LogState.next(state, decoded.success)
     if (Result.isFailure(next)) {
-      hole = refuse({ kind: "damaged", message: next.failure.message })
+      hole = { ...refuse({ kind: "damaged", message: next.failure.message }), rule: next.failure.rule }
       if (decoded.success.type === "turn/end") refusal = hole
       return skipped
     }

@@ -68,5 +68,44 @@ export const streams = (): ReadonlyArray<StreamFile> =>
     }
   })
 
+export interface LogVector {
+  readonly title: string
+  readonly then:
+    | {
+      readonly verdict: "loads"
+      readonly events: number
+      /** In golden logs: number, trigger and verdict of each turn. */
+      readonly turns?: ReadonlyArray<readonly [number, string, string]>
+      /** In golden logs: `seq`, role and text of each message that the model is shown. */
+      readonly messages?: ReadonlyArray<readonly [number, string, string]>
+    }
+    | {
+      readonly verdict: "repairs"
+      readonly cut_at: number
+      readonly append: ReadonlyArray<unknown>
+      readonly requeue: ReadonlyArray<string>
+    }
+    | { readonly verdict: "refuses"; readonly line: number; readonly code: string; readonly rule?: string }
+}
+
+export interface LogFile {
+  readonly name: string
+  readonly bytes: Uint8Array
+  readonly vector: LogVector
+}
+
+/** All logs of a folder of `session-log`: its own by `.`, and those of released formats by `golden`. */
+export const logs = (folder: "." | "golden"): ReadonlyArray<LogFile> => {
+  const within = path.join(directory, "session-log", folder)
+  return fs.readdirSync(within).filter((file) => file.endsWith(".expected.json")).sort().map((file) => {
+    const stem = file.replace(/\.expected\.json$/u, "")
+    return {
+      name: path.posix.join("session-log", folder, `${stem}.jsonl`),
+      bytes: new Uint8Array(fs.readFileSync(path.join(within, `${stem}.jsonl`))),
+      vector: readJson(path.join(within, file)) as LogVector
+    }
+  })
+}
+
 /** The folders that are there, for a test that none is left out. */
 export const allFolders = folders
