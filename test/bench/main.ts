@@ -23,7 +23,8 @@ right, and fails if it is not, however fast.
   --quick               few and short rounds: to see that it works, not to quote a figure
   --wait-quiet SECONDS  wait, at most so long for each benchmark, until nothing else is at work, and do
                         rounds again in which others were
-  --out FILE            where all samples go, as JSON; test/bench/results/latest.json unless given
+  --out FILE            where all samples go, as JSON; test/bench/results/latest.json unless given. What
+                        is there of other benchmarks stays
   --needs               print what the chosen benchmarks need installed, and do nothing
 
 Benchmarks:
@@ -73,7 +74,19 @@ const out = path.resolve(given.out ?? fileURLToPath(new URL("results/latest.json
 const say = (text: string) => void process.stderr.write(`bench: ${text}\n`)
 
 const machine = Machine.describe()
-const reports: Record<string, unknown> = {}
+/** What an earlier call has written there; a file that holds something else is not overwritten. */
+const earlier = (): Record<string, unknown> => {
+  if (!fs.existsSync(out)) return {}
+  try {
+    const { reports } = JSON.parse(fs.readFileSync(out, "utf8"))
+    if (typeof reports === "object" && reports !== null) return reports
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+  }
+  return refuse(`--out names ${out}, which holds something else than results; name another file`)
+}
+const reports = earlier()
+const commit = Machine.commit()
 let hasFailed = false
 process.stdout.write(`${machine.cores} cores of ${machine.cpu}, ${machine.memory_gib} GiB, ${machine.kernel}, Node ${machine.node}${given.quick ? "; quick: not to be quoted" : ""}\n`)
 /**
@@ -115,7 +128,7 @@ for (const benchmark of chosen) {
     const report = await benchmark.run({ quick: given.quick, bundle, say, undisturbed })
     const seconds = Math.round((performance.now() - from) / 100) / 10
     const others = { before: busy, most: Math.max(0, ...disturbances), mean: disturbances.reduce((sum, one) => sum + one, 0) / Math.max(1, disturbances.length), repeated }
-    reports[benchmark.name] = { ok: true, others, seconds, ...report }
+    reports[benchmark.name] = { ok: true, at: new Date().toISOString(), commit, quick: given.quick, others, seconds, ...report }
     process.stdout.write(
       `\n## ${benchmark.name}: ${benchmark.summary}\n\n${Benchmark.toMarkdown(report.figures)}\n\n${report.checks} outputs were held to what is right; ${seconds} s; others had ${Math.round(others.mean * 100)} % of the machine on average and ${Math.round(others.most * 100)} % at most; ${repeated} rounds were done again.\n`
     )
@@ -127,7 +140,7 @@ for (const benchmark of chosen) {
     process.stdout.write(`\n## ${benchmark.name}: no figures\n\n${why}\n`)
   }
   fs.mkdirSync(path.dirname(out), { recursive: true })
-  fs.writeFileSync(out, `${JSON.stringify({ at: new Date().toISOString(), commit: Machine.commit(), quick: given.quick, machine, reports })}\n`)
+  fs.writeFileSync(out, `${JSON.stringify({ machine, reports })}\n`)
 }
 say(`all samples are in ${out}`)
 process.exit(hasFailed ? 1 : 0)
