@@ -14,6 +14,7 @@ import * as path from "node:path"
 import { type Given, isOn, one } from "./CommandLine.ts"
 import * as Composition from "./Composition.ts"
 import * as DataDirectory from "./DataDirectory.ts"
+import * as HarnessDiagnosis from "./HarnessDiagnosis.ts"
 import * as HarnessRegistry from "./HarnessRegistry.ts"
 import * as Program from "./Program.ts"
 import { refuse, type Refusal } from "./Refusal.ts"
@@ -25,6 +26,8 @@ interface Report {
   readonly turnpike_version: string
   /** Whether a run can be tried. */
   readonly usable: boolean
+  /** What to do next, as a sentence with the command to type. */
+  readonly next: string
   readonly machine: ReadonlyArray<Harness.Finding>
   readonly harnesses: ReadonlyArray<Harness.Diagnosis>
 }
@@ -77,6 +80,18 @@ const leftovers = ({ killed, survivors }: Supervisor.Service["reaped"]): Harness
     }
     : ok(killed.length === 0 ? "no run left anything behind" : `${killed.length} processes of runs whose owner died were killed`)
 
+/** What to do next. Without a name in `asked` the only agent that can be used need not be named either. */
+const next = (machine: ReadonlyArray<Harness.Finding>, harnesses: ReadonlyArray<Harness.Diagnosis>, asked: string | undefined): string => {
+  const run = (harness: string | undefined) => `turnpike run${harness === undefined ? "" : ` --harness ${harness}`} "Say hello"`
+  const usable = harnesses.filter((each) => each.usable).map(({ harness }) => harness)
+  const agents = usable.filter((name) => name !== "scripted")
+  if (machine.some(({ level }) => level === "problem") || usable.length === 0) return "A run cannot be tried yet; each problem (✗) says what to do."
+  if (agents.length > 0) return `Try it: ${run(asked === undefined && agents.length === 1 ? undefined : agents[0])}`
+  return asked === undefined
+    ? `No agent can be used yet; each problem (✗) says what to do. A demonstration needs none: ${run("scripted")}`
+    : `Try it: ${run("scripted")}`
+}
+
 const examine = (given: Given, asked: string | undefined): Effect.Effect<Report, Refusal, Scope.Scope> =>
   Effect.gen(function*() {
     const program = one(given, "program")
@@ -97,15 +112,11 @@ const examine = (given: Given, asked: string | undefined): Effect.Effect<Report,
       ...containment(yield* supervisor.probe, used._tag === "Some" ? used.value.strategy : undefined),
       leftovers(yield* Orphans.reap({ redact }))
     ]
-    const harnesses = yield* Effect.forEach(loaded, (harness) =>
-      harness.diagnose({
-        program: program?.includes("/") === true ? path.resolve(program) : program,
-        inheritedEnv,
-        cwd: process.cwd()
-      }), { concurrency: "unbounded" })
+    const harnesses = yield* Effect.forEach(loaded, (harness) => HarnessDiagnosis.make(harness, { program }), { concurrency: "unbounded" })
     return {
       turnpike_version: Version.read(),
       usable: !machine.some(({ level }) => level === "problem") && harnesses.some(({ usable }) => usable),
+      next: next(machine, harnesses, asked),
       machine,
       harnesses
     }
@@ -129,18 +140,17 @@ const text = (report: Report, style: Style.Style): string => {
       ...each.findings.flatMap(finding)
     ]),
     "",
-    report.usable
-      ? style.paint("good", `Try it: turnpike run --harness ${report.harnesses.find(({ usable }) => usable)?.harness ?? "scripted"} "Say hello"`)
-      : style.paint("bad", "A run cannot be tried yet; the lines with ✗ say what to do."),
+    style.paint(report.usable ? "good" : "bad", report.next),
     ""
   ].join("\n")
 }
 
-const printable = (report: Report): Report => {
+/** Rewrites every sentence that a program may have had a part in. */
+const rewritten = (report: Report, rewrite: (text: string) => string): Report => {
   const clean = (finding: Harness.Finding): Harness.Finding => ({
     ...finding,
-    message: Printable.printable(finding.message),
-    ...(finding.remedy === undefined ? {} : { remedy: Printable.printable(finding.remedy) })
+    message: rewrite(finding.message),
+    ...(finding.remedy === undefined ? {} : { remedy: rewrite(finding.remedy) })
   })
   return {
     ...report,
@@ -151,9 +161,9 @@ const printable = (report: Report): Report => {
 
 const command = (given: Given, asked: string | undefined): Effect.Effect<number, Refusal, Scope.Scope> =>
   Effect.gen(function*() {
-    const report = yield* examine(given, asked)
+    const report = rewritten(yield* examine(given, asked), Composition.redactor())
     const isTerminal = Outlet.make(process.stdout, "standard output").isTerminal
-    yield* print(isOn(given, "json") ? `${JSON.stringify(report, undefined, 2)}\n` : text(printable(report), Style.choose(isTerminal, process.env)))
+    yield* print(isOn(given, "json") ? `${JSON.stringify(report, undefined, 2)}\n` : text(rewritten(report, Printable.printable), Style.choose(isTerminal, process.env)))
     return report.usable ? 0 : 1
   })
 

@@ -6,12 +6,12 @@ import type { Scalars } from "@turnpike/contract"
 import { type Harness, Redaction } from "@turnpike/kernel"
 import { Supervisor } from "@turnpike/process"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { type Given, one } from "./CommandLine.ts"
 import * as Composition from "./Composition.ts"
 import * as DataDirectory from "./DataDirectory.ts"
 import * as FileSessionBindings from "./FileSessionBindings.ts"
+import * as HarnessDiagnosis from "./HarnessDiagnosis.ts"
 import * as HarnessRegistry from "./HarnessRegistry.ts"
 import { fromFailure, refuse, type Refusal } from "./Refusal.ts"
 
@@ -21,32 +21,12 @@ export interface Wish {
   /** Variables for the harness, which may sign it in. */
   readonly env: Readonly<Record<string, string>>
   readonly sessionId: Scalars.SessionId | undefined
+  /** Whether the session has to exist. */
+  readonly isContinued: boolean
 }
-
-/** How long an agent's program may take to say what it is: 15 s. They are asked at the same time. */
-const patience = "15 seconds"
 
 /** All but the one for demonstrations. */
 const agents = HarnessRegistry.names.filter((name) => name !== "scripted")
-
-const look = (name: string, wish: Wish): Effect.Effect<Harness.Diagnosis, Refusal, Supervisor.Supervisor> =>
-  Effect.gen(function*() {
-    const harness = yield* HarnessRegistry.load(name)
-    const program = one(wish.given, "program")
-    const diagnosis = yield* Effect.timeoutOption(
-      harness.diagnose({
-        program: program === undefined ? undefined : Composition.located(program),
-        inheritedEnv: { ...Composition.environment(), ...wish.env },
-        cwd: process.cwd()
-      }),
-      patience
-    )
-    return Option.getOrElse(diagnosis, (): Harness.Diagnosis => ({
-      harness: name,
-      usable: false,
-      findings: [{ level: "problem", message: `its program did not answer within ${patience}` }]
-    }))
-  })
 
 /** Why an agent cannot be used, in a few words: `doctor` has the whole of it. */
 const why = ({ findings }: Harness.Diagnosis): string => {
@@ -65,18 +45,29 @@ const why = ({ findings }: Harness.Diagnosis): string => {
 const stateOf = (diagnosis: Harness.Diagnosis): string =>
   `${diagnosis.harness}${diagnosis.version === undefined ? "" : ` ${diagnosis.version}`}: ${diagnosis.usable ? "can be used" : why(diagnosis)}`
 
-/** The harness that a session was begun with, where it is remembered. */
-const ofSession = (wish: Wish): Effect.Effect<string | undefined, Refusal> =>
-  wish.sessionId === undefined ? Effect.succeed(undefined) : FileSessionBindings.harnessOf(
-    DataDirectory.choose(one(wish.given, "data-dir"), Composition.environment()).directory,
-    wish.sessionId
-  ).pipe(Effect.mapError((error) => fromFailure(error.failure)))
+/** What to type for an agent that is there and cannot be used. */
+const remedyOf = ({ findings, harness, version }: Harness.Diagnosis): ReadonlyArray<string> => {
+  const remedy = findings.find(({ level }) => level === "problem")?.remedy
+  return version === undefined || remedy === undefined ? [] : [`For ${harness}: ${remedy}`]
+}
+
+/** The harness that a session was begun with; `undefined` where nothing is remembered of it and it need not exist. */
+const ofSession = ({ given, isContinued, sessionId }: Wish): Effect.Effect<string | undefined, Refusal> =>
+  Effect.gen(function*() {
+    if (sessionId === undefined) return undefined
+    const { directory } = DataDirectory.choose(one(given, "data-dir"), Composition.environment())
+    const known = yield* Effect.mapError(FileSessionBindings.harnessOf(directory, sessionId), ({ failure }) => fromFailure(failure))
+    if (known === undefined && isContinued) {
+      return yield* refuse("SESSION_UNKNOWN", `there is no session ${sessionId} to continue`, { data: { session_id: sessionId } })
+    }
+    return known
+  })
 
 /**
  * Answers the harness of the session that is to go on, else the only agent that
  * can be used, and tells which and why on standard error. Fails with `USAGE`
- * where several can be used, and with `HARNESS_NOT_FOUND` where none can, naming
- * each and its state.
+ * where several can be used, or none, naming each, its state and what to type;
+ * with `SESSION_UNKNOWN` for a session that has to exist and does not.
  */
 export const choose = (wish: Wish): Effect.Effect<string, Refusal, Scope.Scope> =>
   Effect.gen(function*() {
@@ -84,19 +75,24 @@ export const choose = (wish: Wish): Effect.Effect<string, Refusal, Scope.Scope> 
     if (known !== undefined) return known
     const redact = Composition.redactor()
     const supervisor = yield* Supervisor.make({ environment: Composition.environment(), redact, reapOrphans: false })
-    const all = yield* Effect.forEach(agents, (name) => look(name, wish), { concurrency: "unbounded" }).pipe(
-      Effect.provideService(Supervisor.Supervisor, supervisor)
-    )
+    const asked = { program: one(wish.given, "program"), env: wish.env }
+    const all = yield* Effect.forEach(
+      agents,
+      (name) => Effect.flatMap(HarnessRegistry.load(name), (harness) => HarnessDiagnosis.make(harness, asked)),
+      { concurrency: "unbounded" }
+    ).pipe(Effect.provideService(Supervisor.Supervisor, supervisor))
     const usable = all.filter((each) => each.usable)
-    const states = all.map(stateOf).join("; ")
     const [only, ...more] = usable
     if (only === undefined) {
-      return yield* refuse("HARNESS_NOT_FOUND", `no agent can be used here, and --harness names none: ${states}`, {
-        remedy: "`turnpike doctor` says what to do for each; `--harness scripted` is a demonstration that needs none."
+      return yield* refuse("USAGE", `no agent can be used here, and --harness names none: ${all.map(stateOf).join("; ")}`, {
+        remedy: [
+          ...all.flatMap(remedyOf),
+          "`turnpike doctor` says what to do for each; `--harness scripted` is a demonstration that needs none."
+        ].join(" ")
       })
     }
     if (more.length > 0) {
-      return yield* refuse("USAGE", `several agents can be used here, and --harness names none: ${states}`, {
+      return yield* refuse("USAGE", `several agents can be used here, and --harness names none: ${all.map(stateOf).join("; ")}`, {
         remedy: `Choose one: ${usable.map(({ harness }) => `--harness ${harness}`).join(", or ")}.`
       })
     }

@@ -173,6 +173,8 @@ const checked = (
 export interface Unnamed {
   readonly env: Readonly<Record<string, string>>
   readonly sessionId: string | undefined
+  /** Whether the session has to exist. */
+  readonly isContinued: boolean
 }
 
 const textsOf = (value: unknown): Readonly<Record<string, string>> =>
@@ -229,7 +231,11 @@ export const make = <R>(
     // With a name that stands for any, so that whatever else is wrong is told first.
     yield* checked({ ...complete, harness: "any" }, set, file)
     const sessionId = at(merged, ["session", "id"])
-    const chosen = yield* choose({ env: textsOf(merged["env"]), sessionId: typeof sessionId === "string" ? sessionId : undefined })
+    const chosen = yield* choose({
+      env: textsOf(merged["env"]),
+      sessionId: typeof sessionId === "string" ? sessionId : undefined,
+      isContinued: at(merged, ["session", "resume"]) !== undefined
+    })
     return yield* checked({ ...complete, harness: chosen }, set, file)
   })
 

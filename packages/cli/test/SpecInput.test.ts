@@ -76,7 +76,7 @@ describe("a specification", () => {
   it.effect("has its harness chosen where neither it nor a recipe is named, by what else is known", () =>
     Effect.gen(function*() {
       const { harness, task } = yield* spec("--session", "s-1", "--env", "A=1", "do it")
-      assert.deepStrictEqual([harness, task], ["chosen for {\"env\":{\"A\":\"1\"},\"sessionId\":\"s-1\"}", "do it"])
+      assert.deepStrictEqual([harness, task], ["chosen for {\"env\":{\"A\":\"1\"},\"sessionId\":\"s-1\",\"isContinued\":false}", "do it"])
       assert.strictEqual((yield* spec("--harness", "x", "do it")).harness, "x")
     }))
 

@@ -168,7 +168,7 @@ describe.concurrent("turnpike doctor", () => {
     assert.deepStrictEqual([code, stderr], [1, ""])
     assert.include(stdout, `  ✗ data directory ${file} (--data-dir): a part of its path is not a directory\n      → Choose a writable directory`)
     assert.match(stdout, /\nscripted cannot be used\n {2}✗ .*\/nonexistent/)
-    assert.match(stdout, /\nA run cannot be tried yet; the lines with ✗ say what to do\.\n$/)
+    assert.match(stdout, /\nA run cannot be tried yet; each problem \(✗\) says what to do\.\n$/)
   }, 30_000)
 
   it("refuses a harness that it does not know, and a program without a harness", async () => {

@@ -29,6 +29,8 @@ export interface Asked {
   /** Whether a prompt that looks like a command reaches the model as text. */
   readonly takesPromptsAsText: boolean
   readonly version: string
+  /** Remarks about what lies around the session, told with its first turn. */
+  readonly remarks: ReadonlyArray<TurnEvent.Of<"notice">>
 }
 
 export interface State {
@@ -224,7 +226,7 @@ const isModel = (asked: string, inForce: string): boolean =>
   inForce === asked || inForce.replace(/\[1m\]$/, "") === asked || inForce.toLowerCase().includes(asked.toLowerCase())
 
 const differences = (asked: Asked, record: typeof ClaudeWire.Init.Type): Outputs => {
-  const outputs = InstalledProgram.untested(ClaudeProgram.description, record.claude_code_version ?? asked.version).map(event)
+  const outputs = [...InstalledProgram.untested(ClaudeProgram.description, record.claude_code_version ?? asked.version), ...asked.remarks].map(event)
   if (asked.model !== undefined && record.model != null && !isModel(asked.model, record.model)) {
     outputs.push(notice("model_differs", `the model is ${record.model}; asked for was ${asked.model}`))
   }

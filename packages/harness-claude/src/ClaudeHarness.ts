@@ -113,8 +113,11 @@ const handshake = (options: Options, session: Harness.SessionOptions, plan: Clau
       )
     )
     if (answer.kind !== "control_response" || answer.record.response.subtype !== "success") {
-      const why = answer.kind === "control_response" ? answer.record.response.error ?? "" : ""
-      return yield* failed(Failure.make("HANDSHAKE_FAILED", `Claude Code refused to begin: ${session.redact(why).slice(0, 2048)}`))
+      const error = answer.kind === "control_response" ? answer.record.response.error ?? "" : ""
+      const why = `Claude Code refused to begin: ${session.redact(error).slice(0, 2048)}`
+      return yield* (error.startsWith("Unsupported control request")
+        ? InstalledProgram.otherProtocol(ClaudeProgram.description, why)
+        : failed(Failure.make("HANDSHAKE_FAILED", why)))
     }
     return ClaudeConversation.initial({
       tools: plan,
@@ -123,7 +126,8 @@ const handshake = (options: Options, session: Harness.SessionOptions, plan: Clau
       redact: session.redact,
       uuid: randomUUID,
       takesPromptsAsText: InstalledProgram.compareVersions(program.version, ClaudeProgram.takesPromptsAsText) >= 0,
-      version: program.version
+      version: program.version,
+      remarks: ClaudeHome.remarks(session)
     })
   })
 
@@ -135,11 +139,16 @@ const refused = (session: Harness.SessionOptions) => (evidence: Dialect.Evidence
     if (message.kind === "control_request" && message.record.request.subtype === "initialize") {
       return Failures.echo(ClaudeProgram.description.product)
     }
-    if (
-      message.kind === "result"
-      && evidence.launch._tag === "Resume"
-      && (message.record.errors ?? []).some((error) => error.startsWith("No conversation found"))
-    ) return HarnessError.sessionLost(name, evidence.launch.harnessSessionId)
+    const errors = message.kind === "result" ? message.record.errors ?? [] : []
+    if (evidence.launch._tag === "Resume" && errors.some((error) => error.startsWith("No conversation found"))) {
+      return HarnessError.sessionLost(name, evidence.launch.harnessSessionId)
+    }
+    if (item.frame["startup_failure_reason"] === "config_file_invalid") {
+      return failed(Failure.make("HANDSHAKE_FAILED", `Claude Code cannot read its configuration: ${session.redact(errors.join("\n")).slice(0, 2048)}`, {
+        retryable: false,
+        remedy: "Correct the named file, or move it away."
+      }))
+    }
   }
   if (evidence.launch._tag === "Resume" && evidence.stderr.includes("No conversation found")) {
     return HarnessError.sessionLost(name, evidence.launch.harnessSessionId)

@@ -2,7 +2,8 @@
  * Claude Code's directory, `CLAUDE_CONFIG_DIR`: its settings and sign-in, and
  * what in them is not what it seems to be.
  */
-import { InstalledProgram } from "@turnpike/harness"
+import type { TurnEvent } from "@turnpike/contract"
+import { InstalledProgram, Notices } from "@turnpike/harness"
 import type { Harness } from "@turnpike/kernel"
 import type { Supervisor } from "@turnpike/process"
 import * as Effect from "effect/Effect"
@@ -76,6 +77,14 @@ export const signInOf = (env: Environment, said: string | undefined): Harness.Fi
   }
 }
 
+const passedOver = (file: string): string => `${file} is no JSON object, and Claude Code goes on without it`
+
+/** Tells of settings of the user's that Claude Code passes over without a word (2.1.332), whatever they forbid. */
+export const remarks = ({ configDir, env, inheritedEnv }: Pick<Harness.SessionOptions, "configDir" | "env" | "inheritedEnv">): ReadonlyArray<TurnEvent.Of<"notice">> => {
+  const own = settingsOf({ ...inheritedEnv, ...(configDir === undefined ? {} : { CLAUDE_CONFIG_DIR: configDir }), ...env })
+  return own?.settings === "unreadable" ? [Notices.make("harness_note", passedOver(own.file))] : []
+}
+
 /** What of the user's settings, or of this version, is not what it seems to be. */
 export const traps = (env: Environment, version: string): ReadonlyArray<Harness.Finding> => {
   const own = settingsOf(env)
@@ -83,7 +92,7 @@ export const traps = (env: Environment, version: string): ReadonlyArray<Harness.
   const credentials = fileIn(env, ".credentials.json")
   return [
     ...(own?.settings === "unreadable"
-      ? [{ level: "warning" as const, message: `${own.file} is no JSON object, and Claude Code goes on without it`, remedy: `Correct ${own.file}.` }]
+      ? [{ level: "warning" as const, message: passedOver(own.file), remedy: `Correct ${own.file}.` }]
       : []),
     ...(key !== undefined && credentials !== undefined
       ? [{

@@ -118,6 +118,29 @@ describe("ClaudeHarness.open", () => {
       ])
     }))
 
+  test("tells a configuration that Claude Code cannot read", (directory, harness) =>
+    Effect.gen(function*() {
+      const record = { type: "result", subtype: "error_during_execution", is_error: true, startup_failure_reason: "config_file_invalid", errors: ["Configuration error in /c/.claude.json: EOF", "token=abcdefghijkl"] }
+      const failure = yield* opening(directory, harness, claude(directory, `echo '${JSON.stringify(record)}'; exit 1`))
+      assert.deepStrictEqual([failure.code, failure.message, failure.retryable, failure.remedy], [
+        "HANDSHAKE_FAILED",
+        "Claude Code cannot read its configuration: Configuration error in /c/.claude.json: EOF\ntoken=[REDACTED]",
+        false,
+        "Correct the named file, or move it away."
+      ])
+    }))
+
+  test("tells a program that does not know the opening, and what works", (directory, harness) =>
+    Effect.gen(function*() {
+      const answer = `read one; id=$(echo "$one" | sed 's/.*"request_id":"\\([^"]*\\)".*/\\1/'); echo "{\\"type\\":\\"control_response\\",\\"response\\":{\\"subtype\\":\\"error\\",\\"request_id\\":\\"$id\\",\\"error\\":\\"Unsupported control request subtype: initialize\\"}}"; exec cat > /dev/null`
+      const failure = yield* opening(directory, harness, claude(directory, answer))
+      assert.deepStrictEqual([failure.code, failure.message, failure.remedy], [
+        "HARNESS_PROTOCOL",
+        "Claude Code refused to begin: Unsupported control request subtype: initialize",
+        "Use the version that is tested: npm install -g @anthropic-ai/claude-code@2.1.332."
+      ])
+    }))
+
   test("tells a session that is lost from one that is in use", (directory, harness) =>
     Effect.gen(function*() {
       const resume = { harnessSessionId: "302bc34e-d1ac-4116-ad84-dede4da608cc", onLost: "fail" } as const

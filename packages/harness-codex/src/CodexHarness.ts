@@ -82,13 +82,10 @@ const threadRefused = (error: CodexWire.RpcError, launch: Dialect.Launch, sessio
   }
   const failure = CodexFailure.ofRefusal(error, session.redact)
   if (error.message.includes("already has an active writer")) return failed(Failure.make("SESSION_IN_USE", failure.message))
-  return failed(
-    failure.code === "HARNESS_PROTOCOL" && /unknown variant|method not found/i.test(error.message)
-      ? Failure.make("HARNESS_PROTOCOL", failure.message, { remedy: InstalledProgram.otherVersion(CodexProgram.description) })
-      : failure.code === "HARNESS_PROTOCOL"
-      ? Failure.make("HANDSHAKE_FAILED", failure.message)
-      : failure
-  )
+  if (failure.code !== "HARNESS_PROTOCOL") return failed(failure)
+  return /unknown variant|method not found/i.test(error.message)
+    ? InstalledProgram.otherProtocol(CodexProgram.description, failure.message)
+    : failed(Failure.make("HANDSHAKE_FAILED", failure.message))
 }
 
 /** Begins the exchange with a process that was just started. */

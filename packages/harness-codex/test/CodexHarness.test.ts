@@ -135,6 +135,8 @@ describe("CodexHarness.open", () => {
         yield* code(`{"code":-32001,"message":"overloaded"}`),
         yield* code(`{"code":-32600,"message":"Invalid request: unknown variant thread/resume"}`)
       ], [["SESSION_LOST", false], ["SESSION_IN_USE", false], ["OVERLOADED", true], ["HARNESS_PROTOCOL", false]])
+      const { failure } = yield* Effect.flip(harness.open(options(directory, { program: answering(directory, `{"id":"thread","error":{"code":-32601,"message":"Method not found"}}`) })))
+      assert.strictEqual(failure.remedy, "Use the version that is tested: npm install -g @openai/codex@0.171.0.")
     }))
 
   test("explains a program that ends before it is ready, and one that says nothing", (directory, harness) =>

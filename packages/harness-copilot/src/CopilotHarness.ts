@@ -99,19 +99,21 @@ const ask = (peer: JsonlPeer.JsonlPeer, id: string, frame: Frame.Frame, deadline
 const handshake = (options: Options, session: Harness.SessionOptions, { choice, tools }: Planned, program: InstalledProgram.Identified) =>
   Effect.fnUntraced(function*(peer: JsonlPeer.JsonlPeer, launch: Dialect.Launch) {
     const deadline = options.handshakeTimeout ?? "60 seconds"
-    const refusal = (why: string) => failed(Failure.make("HANDSHAKE_FAILED", `Copilot refused to begin: ${session.redact(why).slice(0, 2048)}`))
+    const refusal = (why: string, code?: number | null) => {
+      const message = `Copilot refused to begin: ${session.redact(why).slice(0, 2048)}`
+      return code === CopilotWire.methodNotFound
+        ? InstalledProgram.otherProtocol(CopilotProgram.description, message)
+        : failed(Failure.make("HANDSHAKE_FAILED", message))
+    }
     const [connectId, openId] = [randomUUID(), randomUUID()]
     const connect = yield* ask(peer, connectId, CopilotWire.connect(connectId), deadline)
-    if (connect.error !== undefined) return yield* refusal(connect.error.message)
+    if (connect.error !== undefined) return yield* refusal(connect.error.message, connect.error.code)
     const connected = decodeConnected(connect.result)
     const protocol = Result.isSuccess(connected) ? connected.success.protocolVersion : undefined
     if (protocol !== CopilotWire.protocolVersion) {
-      return yield* failed(
-        Failure.make(
-          "HARNESS_PROTOCOL",
-          `Copilot speaks protocol version ${protocol ?? "(none)"}; the one that works here is ${CopilotWire.protocolVersion}`,
-          { remedy: InstalledProgram.otherVersion(CopilotProgram.description) }
-        )
+      return yield* InstalledProgram.otherProtocol(
+        CopilotProgram.description,
+        `Copilot speaks protocol version ${protocol ?? "(none)"}; the one that works here is ${CopilotWire.protocolVersion}`
       )
     }
 
@@ -133,7 +135,7 @@ const handshake = (options: Options, session: Harness.SessionOptions, { choice, 
     if (open.error !== undefined) {
       return yield* (launch._tag === "Resume" && /\bSession not found\b/.test(open.error.message)
         ? HarnessError.sessionLost(name, launch.harnessSessionId)
-        : refusal(open.error.message))
+        : refusal(open.error.message, open.error.code))
     }
     const opened = decodeOpened(open.result)
     if (Result.isFailure(opened)) return yield* refusal("it did not say which session it opened")

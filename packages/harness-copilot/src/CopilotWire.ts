@@ -13,6 +13,8 @@ import * as Schema from "effect/Schema"
 
 /** The version that `connect` has to answer. */
 export const protocolVersion = 3
+/** JSON-RPC's code for a method that the server does not have. */
+export const methodNotFound = -32601
 
 /** A field that is absent, null, or there. */
 const maybe = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))

@@ -123,6 +123,12 @@ describe("CopilotHarness.open", () => {
         "HARNESS_PROTOCOL",
         "Copilot speaks protocol version 4; the one that works here is 3"
       ])
+      const { failure } = yield* Effect.flip(harness.open(options(directory, { program: server(directory, "no-connect") })))
+      assert.deepStrictEqual([failure.code, failure.message, failure.remedy], [
+        "HARNESS_PROTOCOL",
+        "Copilot refused to begin: Unhandled method connect",
+        "Use the version that is tested: npm install -g @github/copilot@1.0.102."
+      ])
       assert.deepStrictEqual(yield* opening(directory, harness, server(directory, "refuses")), [
         "HANDSHAKE_FAILED",
         "Copilot refused to begin: bad key=[REDACTED]"

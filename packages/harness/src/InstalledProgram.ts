@@ -73,10 +73,12 @@ export const compareVersions = (one: string, other: string): number => {
 const installing = ({ npmPackage }: Description, version = ""): string | undefined =>
   npmPackage === undefined ? undefined : `npm install -g ${npmPackage}${version === "" ? "" : `@${version}`}`
 
-/** What to do where this version speaks otherwise than the tested one. */
-export const otherVersion = (description: Description): string => {
+/** Why a program that speaks another protocol than the tested version cannot be used, and which version can. */
+export const otherProtocol = (description: Description, message: string): HarnessError.HarnessError => {
   const command = installing(description, description.tested)
-  return `Use the version that is tested${command === undefined ? `, ${description.tested}` : `: ${command}`}.`
+  return HarnessError.notStarted(
+    Failure.make("HARNESS_PROTOCOL", message, { remedy: `Use the version that is tested${command === undefined ? `, ${description.tested}` : `: ${command}`}.` })
+  )
 }
 
 const versionFinding = (description: Description, version: string): Harness.Finding => {

@@ -32,6 +32,7 @@ export const asked = (more: Partial<ClaudeConversation.Asked> = {}): ClaudeConve
     uuid: () => `00000000-0000-4000-8000-${String(++count).padStart(12, "0")}`,
     takesPromptsAsText: true,
     version: "2.1.332",
+    remarks: [],
     ...more
   }
 }

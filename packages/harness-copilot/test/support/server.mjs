@@ -20,6 +20,7 @@ const answer = ({ id, method, params }) => {
   if (mode === "silent") return
   switch (method) {
     case "connect":
+      if (mode === "no-connect") return send({ id, error: { code: -32601, message: "Unhandled method connect" } })
       return send({ id, result: { ok: true, protocolVersion: mode === "protocol-4" ? 4 : 3, version: "1.0.102" } })
     case "auth.getStatus":
       return send({ id, result: mode === "signed-in" ? { isAuthenticated: true, login: "me" } : { isAuthenticated: false } })
