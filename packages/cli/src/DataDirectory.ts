@@ -40,7 +40,7 @@ const homeOfUser = (): string => {
 export const choose = (flag: string | undefined, environment: Environment): Choice => {
   if (flag !== undefined) return { directory: path.resolve(flag), by: "--data-dir" }
   const own = environment["TURNPIKE_HOME"]
-  if (own !== undefined && own !== "") return { directory: path.resolve(own), by: "TURNPIKE_HOME" }
+  if (own !== undefined && own !== "") return { directory: own, by: "TURNPIKE_HOME" }
   const home = absolute(environment["HOME"]) ?? homeOfUser()
   const by = "the platform's state directory"
   switch (process.platform) {
@@ -68,13 +68,29 @@ export const unusable = (what: string, cause: unknown): Refusal => {
   return refuse("DATA_DIR_UNUSABLE", `${what}: ${(code === undefined ? undefined : reasons[code]) ?? InputText.reasonOf(cause)}`)
 }
 
+/**
+ * Why the choice cannot stand; `undefined` where it can. A relative directory in
+ * a variable would be another one wherever a command happens to run, so that
+ * sessions would be lost.
+ */
+export const refusal = ({ by, directory }: Choice): Refusal | undefined =>
+  path.isAbsolute(directory)
+    ? undefined
+    : refuse("DATA_DIR_UNUSABLE", `the data directory ${directory} (${by}) cannot be used: it is not an absolute path, and would be another one in every working directory`, {
+      remedy: `Make ${by === "TURNPIKE_HOME" ? by : "HOME"} an absolute path, or name the directory with --data-dir.`
+    })
+
 /** Makes the directory if need be, and makes sure that it can be written. Fails with `DATA_DIR_UNUSABLE`. */
-export const open = ({ by, directory }: Choice): Effect.Effect<string, Refusal> =>
-  Effect.try({
-    try: () => {
-      NewDirectory.make(directory)
-      fs.accessSync(directory, fs.constants.W_OK | fs.constants.X_OK)
-      return directory
-    },
-    catch: (cause) => unusable(`the data directory ${directory} (${by}) cannot be used`, cause)
+export const open = (choice: Choice): Effect.Effect<string, Refusal> =>
+  Effect.suspend(() => {
+    const { by, directory } = choice
+    const refused = refusal(choice)
+    return refused !== undefined ? Effect.fail(refused) : Effect.try({
+      try: () => {
+        NewDirectory.make(directory)
+        fs.accessSync(directory, fs.constants.W_OK | fs.constants.X_OK)
+        return directory
+      },
+      catch: (cause) => unusable(`the data directory ${directory} (${by}) cannot be used`, cause)
+    })
   })

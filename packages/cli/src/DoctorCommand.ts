@@ -49,6 +49,8 @@ const existing = (directory: string): string => {
 /** Looks whether the data directory could be used, without making it. */
 const dataDirectory = (choice: DataDirectory.Choice): Harness.Finding => {
   const { by, directory } = choice
+  const refusal = DataDirectory.refusal(choice)
+  if (refusal !== undefined) return { level: "problem", message: refusal.failure.message, remedy: refusal.failure.remedy }
   try {
     const found = existing(directory)
     if (!fs.statSync(found).isDirectory()) throw Object.assign(new Error("it is not a directory"), { code: "ENOTDIR" })

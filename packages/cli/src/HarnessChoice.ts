@@ -55,8 +55,10 @@ const remedyOf = ({ findings, harness, version }: Harness.Diagnosis): ReadonlyAr
 const ofSession = ({ given, isContinued, sessionId }: Wish): Effect.Effect<string | undefined, Refusal> =>
   Effect.gen(function*() {
     if (sessionId === undefined) return undefined
-    const { directory } = DataDirectory.choose(one(given, "data-dir"), Composition.environment())
-    const known = yield* Effect.mapError(FileSessionBindings.harnessOf(directory, sessionId), ({ failure }) => fromFailure(failure))
+    const choice = DataDirectory.choose(one(given, "data-dir"), Composition.environment())
+    const refusal = DataDirectory.refusal(choice)
+    if (refusal !== undefined) return yield* refusal
+    const known = yield* Effect.mapError(FileSessionBindings.harnessOf(choice.directory, sessionId), ({ failure }) => fromFailure(failure))
     if (known === undefined && isContinued) {
       return yield* refuse("SESSION_UNKNOWN", `there is no session ${sessionId} to continue`, { data: { session_id: sessionId } })
     }

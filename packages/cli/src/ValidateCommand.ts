@@ -6,7 +6,7 @@ import { LineInput } from "@turnpike/channel-terminal"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as fs from "node:fs"
-import { type Given, isOn, one } from "./CommandLine.ts"
+import { type Given, isOn, one, quote } from "./CommandLine.ts"
 import * as Composition from "./Composition.ts"
 import * as InputText from "./InputText.ts"
 import * as Program from "./Program.ts"
@@ -15,6 +15,12 @@ import { print, unknownContract } from "./SchemaCommand.ts"
 
 /** Contracts that stand one a line in what Turnpike writes. */
 const byLine: ReadonlyArray<string> = ["agent-run-event", "session-event", "turn-event"]
+
+/** A fault and the line that it is on; 0 for the whole. */
+interface Finding {
+  readonly line: number
+  readonly message: string
+}
 
 /** How many faults are told; the rest is counted. */
 const most = 100
@@ -46,10 +52,22 @@ const open = (file: string): Effect.Effect<NodeJS.ReadableStream & AsyncIterable
 
 const shown = (file: string) => file === InputText.standardInput ? "stdin" : file
 
+/** Finds what no decoder sees: a field that an object of this JSON has twice, so that one of its values would be lost. */
+const repeated = (text: string): ReadonlyArray<Finding> => {
+  try {
+    JSON.parse(text)
+  } catch {
+    // It is told already that this is no JSON.
+    return []
+  }
+  const found = Contracts.repeatedKey(text)
+  return found === undefined ? [] : [{ line: found.line, message: `the field ${quote(found.key)} stands there a second time` }]
+}
+
 const lines = (
   file: string,
-  check: (line: string) => ReadonlyArray<{ readonly line: number; readonly message: string }>,
-  end: () => ReadonlyArray<{ readonly line: number; readonly message: string }>
+  check: (line: string) => ReadonlyArray<Finding>,
+  end: () => ReadonlyArray<Finding>
 ): Effect.Effect<Report, Refusal, Scope.Scope> =>
   Effect.gen(function*() {
     const stream = yield* open(file)
@@ -61,7 +79,9 @@ const lines = (
         refuse("FILE_UNREADABLE", `${InputText.shown(file)} cannot be read: ${InputText.reasonOf(error.reason._tag === "Io" ? error.reason.cause : error)}`))
       if (line._tag === "End") break
       checked++
-      const found = line._tag === "Bad" ? [{ line: line.number, message: line.why }] : check(line.text)
+      const found = line._tag === "Bad"
+        ? [{ line: line.number, message: line.why }]
+        : [...check(line.text), ...repeated(line.text).map(({ message }) => ({ line: line.number, message }))]
       for (const { line: number, message } of found) tell.fault(number, message)
       if (line._tag === "Bad") check("")
     }
@@ -74,6 +94,7 @@ const whole = (name: Contracts.Name, file: string): Effect.Effect<Report, Refusa
     const text = yield* InputText.read(file)
     const tell = teller(shown(file))
     for (const fault of Contracts.validateText(name, text, { lines: false }).faults) tell.fault(fault.line, placed(fault))
+    for (const { line, message } of repeated(text)) tell.fault(line, message)
     return { checked: 1, faults: tell.end() }
   })
 

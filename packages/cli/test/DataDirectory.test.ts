@@ -34,6 +34,17 @@ describe("the data directory", () => {
       assert.strictEqual(fs.statSync(made).mode & 0o777, 0o755)
     }))
 
+  it.effect("is refused where a variable names it by a relative path, which would be another one in every directory", () =>
+    Effect.gen(function*() {
+      const { failure } = yield* Effect.flip(DataDirectory.open(DataDirectory.choose(undefined, { TURNPIKE_HOME: "state" })))
+      assert.deepStrictEqual([failure.code, failure.message, failure.remedy], [
+        "DATA_DIR_UNUSABLE",
+        "the data directory state (TURNPIKE_HOME) cannot be used: it is not an absolute path, and would be another one in every working directory",
+        "Make TURNPIKE_HOME an absolute path, or name the directory with --data-dir."
+      ])
+      assert.isFalse(fs.existsSync("state"))
+    }))
+
   it.effect("is refused where it is a file or lies in one", () =>
     Effect.gen(function*() {
       const file = yield* Scratch.file("file", "")

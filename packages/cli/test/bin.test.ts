@@ -96,14 +96,21 @@ describe.concurrent("turnpike validate", () => {
       "",
       ["", `${bad}:1: extra`, `${bad}:1: task`]
     ])
+    const twice = file("twice.json", "{\n\"harness\":\"x\",\"task\":\"t\",\n\"env\":{\"A\":\"1\",\"A\":\"2\"}}")
+    assert.deepStrictEqual(await Turnpike.run(["validate", "agent-run-spec", twice], options), {
+      code: 3,
+      signal: null,
+      stdout: "",
+      stderr: `${twice}:3: the field "A" stands there a second time\n`
+    })
     const torn = file("torn.json", "{\n\"task\":")
     assert.match((await Turnpike.run(["validate", "agent-run-spec", torn], options)).stderr, new RegExp(`^${torn}:2: `))
   }, 30_000)
 
   it("numbers the lines of JSONL", async () => {
-    const lines = event(0, notice) + "garbage\n" + event(1, { type: "text_delta" }) + "\n"
+    const lines = event(0, notice) + "garbage\n" + event(1, { type: "text_delta" }) + "\n" + event(2, notice).replace("{", "{\"seq\":1,")
     const { code, stderr, stdout } = await Turnpike.run(["validate", "agent-run-event", file("lines.jsonl", lines)], options)
-    assert.deepStrictEqual([code, stdout, stderr.trimEnd().split("\n").map((line) => /:(\d+):/.exec(line)?.[1])], [3, "", ["2", "3", "4"]])
+    assert.deepStrictEqual([code, stdout, stderr.trimEnd().split("\n").map((line) => /:(\d+):/.exec(line)?.[1])], [3, "", ["2", "3", "4", "5"]])
     assert.strictEqual((await Turnpike.run(["validate", "agent-run-event"], { ...options, input: event(7, notice) + event(7, notice) })).stdout, "stdin: valid agent-run-event, 2 lines\n")
   }, 30_000)
 
