@@ -1,41 +1,11 @@
 /** What a run is asked for, and whether the real Codex does it; through the turnpike binary. */
-import { assert, describe, it } from "@effect/vitest"
-import { type ModelRequest, ModelServer } from "@turnpike/testkit"
-import * as Effect from "effect/Effect"
-import * as ManagedRuntime from "effect/ManagedRuntime"
-import * as Semaphore from "effect/Semaphore"
+import { assert, describe } from "@effect/vitest"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { afterAll } from "vitest"
-import { type Bench, breaches, eventually, makeBench, type Told } from "./support/turnpikeRun.ts"
+import { factOf, noticesOf, succeeded, write } from "./support/realFacts.ts"
+import { breaches } from "./support/turnpikeRun.ts"
 
-const runtime = ManagedRuntime.make(ModelServer.layer())
-afterAll(() => runtime.dispose())
-const atOnce = Semaphore.makeUnsafe(2)
-
-const fact = (name: string, body: (bench: Bench, requests: () => Promise<ReadonlyArray<ModelRequest.ModelRequest>>) => Promise<void>) =>
-  it(name, { timeout: 600_000 }, () =>
-    runtime.runPromise(Semaphore.withPermits(atOnce, 1)(Effect.gen(function*() {
-      const server = yield* ModelServer.ModelServer
-      const bench = yield* Effect.acquireRelease(Effect.sync(() => makeBench(server, "codex")), ({ remove }) => Effect.sync(remove))
-      yield* Effect.promise(async () => {
-        await body(bench, () => Effect.runPromise(server.requests(bench.runId)))
-        await eventually("processes that are left", bench.processes, (left) => left.length === 0)
-      })
-    }).pipe(Effect.scoped))))
-
-const succeeded = (told: Told): Told => {
-  assert.deepStrictEqual([told.exit, breaches(told)], [0, []], `${told.stderr}\n${told.stdout.slice(-2000)}`)
-  return told
-}
-const noticesOf = (told: Told, kind: string): ReadonlyArray<string> =>
-  told.events.flatMap((event) => event.type === "notice" && event.kind === kind ? [event.message] : [])
-const write = (bench: Bench, name: string, text: string): string => {
-  const file = path.join(bench.place.home, name)
-  fs.mkdirSync(path.dirname(file), { recursive: true })
-  fs.writeFileSync(file, text)
-  return file
-}
+const fact = factOf("codex")
 
 describe.concurrent("turnpike run --harness codex", () => {
   fact("sends the system prompt, and with a session that is continued the one of that run last", async (bench, requests) => {
