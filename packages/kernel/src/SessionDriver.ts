@@ -178,6 +178,8 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
     const inbox = yield* Semaphore.make(1)
     /** Receipts that were there at the last look: only others wake a driver that has parked. */
     let seen = new Set<string>()
+    /** The inbox as it was at the last look. */
+    let version = 0
     let activity: Activity | undefined
     let maintenance: { wakeRequested: boolean } | undefined
     let closed = false
@@ -194,6 +196,7 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
     const look = Effect.tap(Effect.suspend(() => store.pending(id)), (pending) =>
       Effect.sync(() => {
         seen = new Set([...pending.nextTurn, ...pending.nextStep].map((receipt) => receipt.id))
+        version = pending.version
       }))
 
     const hasWork = (pending: SessionStore.Pending) => [...pending.nextTurn, ...pending.nextStep].some(isWaking)
@@ -303,8 +306,10 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
           else {
             // From before this look on a wake counts: what it came for may be missed by the look.
             current.settling = true
+            // Not looked: what came since the turn is to be new to whoever watches the inbox.
+            if (!isFirst && parked) return
             const pending = yield* look
-            if (!isFirst && (parked || !hasWork(pending))) return
+            if (!isFirst && !hasWork(pending)) return
             isFirst = false
             current.settling = false
             current.wakeRequested = false
@@ -400,7 +405,7 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
 
     const watch = Effect.gen(function*() {
       while (true) {
-        yield* store.inboxChanged(id)
+        yield* store.inboxChanged(id, version)
         const { known, pending } = yield* Semaphore.withPermits(inbox, 1)(Effect.suspend(() => {
           const known = seen
           return Effect.map(look, (pending) => ({ known, pending }))
@@ -424,7 +429,8 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
         yield* Scope.close(fibers, Exit.void)
       })
     )
-    if (options.wakeAtStart && hasWork(yield* look)) yield* start(true)
+    const before = yield* look
+    if (options.wakeAtStart && hasWork(before)) yield* start(true)
     yield* Effect.forkIn(watch, fibers)
 
     return {

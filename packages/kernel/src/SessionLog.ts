@@ -7,13 +7,13 @@
  * the writers obey, and no reader has to be lenient. Pieces of answers wait up to
  * 20 ms for others, or for whatever comes next, and are committed with it.
  */
-import { Failure, type Scalars, type SessionEvent } from "@turnpike/contract"
+import { Contracts, Failure, type Scalars, type SessionEvent } from "@turnpike/contract"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as LogState from "./LogState.ts"
@@ -24,27 +24,35 @@ import * as Surface from "./Surface.ts"
 /** How long a piece of an answer waits for others: 20 ms. */
 export const batchMillis = 20
 
+/** How many pieces wait at most: those of a fast model in the 20 ms, many times over. */
+export const maxBatch = 512
+
 export interface SessionLog {
   readonly writer: SessionStore.Writer
   /**
    * Appends one event and answers it as it stands in the log. A piece of an answer
    * is answered at once and committed a moment later; of everything else the commit
-   * is waited for, and with what opens and closes a turn, a claim, and a message
-   * to the model it is on disk.
+   * is waited for, and where somebody acts on it, it is on disk.
    *
-   * Fails with `LOG_RULE` where the event may not stand there or is not as JSON
-   * holds it, and as the store does; nothing of it is then in the log. Pieces that
-   * could not be committed are lost, and the next append says so.
+   * Fails with `LOG_RULE` where the event may not stand there, is none of the
+   * contract, or is not as JSON holds it, and as the store does; nothing of it is then
+   * in the log. Pieces that waited for it are lost with it. Cannot be called by an
+   * observer of the same log.
    */
   readonly append: (body: SessionEvent.Body) => Effect.Effect<SessionEvent.SessionEvent, SessionStore.SessionStoreError>
   /** Commits what waits. */
   readonly flush: Effect.Effect<void, SessionStore.SessionStoreError>
-  /** Calls with each event that is committed from now on, in order, until the scope closes. What an observer fails with is logged and changes nothing. */
+  /**
+   * Calls with each event that is committed from now on, in order, until the scope
+   * closes. The next event waits for it. What an observer fails with is logged and
+   * changes nothing.
+   */
   readonly observe: (
     observer: (event: SessionEvent.SessionEvent) => Effect.Effect<void, unknown>
   ) => Effect.Effect<void, never, Scope.Scope>
+  /** The number of the last turn that was begun, in what is committed; 0 before the first. */
   readonly lastTurn: () => number
-  /** The number of the turn that is open. */
+  /** The number of the turn that is open, in what is committed. */
   readonly openTurn: () => number | undefined
   /** What the open turn lacks besides its end. */
   readonly dangling: () => ReadonlyArray<SessionEvent.Body>
@@ -52,46 +60,80 @@ export interface SessionLog {
   readonly messages: () => ReadonlyArray<Surface.Message>
 }
 
+type StoreError = SessionStore.SessionStoreError
+
 const refuse = (message: string) => new SessionStore.SessionStoreError({ failure: Failure.make("LOG_RULE", message) })
 
 const damaged = (id: string, event: SessionEvent.SessionEvent, why: string) =>
   new SessionStore.SessionStoreError({ failure: Failure.make("SESSION_DAMAGED", `event ${event.seq} of session ${id}, ${event.type}: ${why}`) })
 
-/** Whether an observer of this log is being told: then nothing may be appended. */
-const Telling = Context.Reference<ReadonlySet<object>>("@turnpike/kernel/SessionLog/Telling", { defaultValue: () => new Set() })
+/** One round of telling observers. What it calls, and whatever that begins, is within it as long as it lasts. */
+interface Telling {
+  readonly log: object
+  isOver: boolean
+}
 
-/** What has to be on disk before anybody acts on it. */
-const synced: ReadonlySet<string> = new Set([
+const Tellings = Context.Reference<ReadonlyArray<Telling>>("@turnpike/kernel/SessionLog/Tellings", { defaultValue: () => [] })
+
+/**
+ * What has to be on disk before anybody acts on it: what opens and closes a turn,
+ * what a prompt is made of and where it came from, that a tool may run, and that
+ * it was called. A machine that fails then takes no effect with it that the log
+ * does not know.
+ */
+const synced: ReadonlySet<string> = new Set<SessionEvent.Body["type"]>([
   "turn/start",
   "turn/end",
   "inbox/claimed",
   "user/message",
   "context/message",
   "steering/message",
-  "session/bound"
+  "session/bound",
+  "permission/decision",
+  "tool/call"
 ])
+
+const decode = Contracts.decode("session-event")
+
+/** The body as an event that a reader will take, detached from the caller's value and frozen. */
+const eventOf = (body: SessionEvent.Body, seq: number, millis: number): Result.Result<SessionEvent.SessionEvent, string> => {
+  const snapshot = Lossless.snapshot(body, body.type)
+  if (Result.isFailure(snapshot)) return Result.fail(`${snapshot.failure}; a log holds what JSON gives back as it was`)
+  const own = ["seq", "time", "sum"].find((field) => Object.hasOwn(body, field))
+  if (own !== undefined) return Result.fail(`${body.type} has a ${own} of its own; the log gives it`)
+  // The copy has the body's shape: it was made of it.
+  const event = Object.freeze({ seq, time: Math.max(0, Math.round(millis)), ...(snapshot.success as unknown as SessionEvent.Body) })
+  const decoded = decode(event)
+  if (Result.isFailure(decoded)) return Result.fail(`${body.type} is no event of a log: ${decoded.failure}`)
+  return event.type === "turn/end" && event.data.verdict.type === "interrupted"
+    ? Result.fail("turn/end may say interrupted only where a crash is recovered from")
+    : Result.succeed(event)
+}
 
 /**
  * Opens a session for writing, puts in order what a crash left, and reads its log
- * once. Fails as the store's `open` does.
+ * once. Fails as the store's `open` does. What waits when the scope closes is
+ * committed before the session is let go.
  */
 export const open = (
   store: SessionStore.Service,
   id: Scalars.SessionId,
   holder: string
-): Effect.Effect<SessionLog, SessionStore.SessionStoreError, Scope.Scope> =>
+): Effect.Effect<SessionLog, StoreError, Scope.Scope> =>
   Effect.gen(function*() {
     const scope = yield* Effect.scope
     const writer = yield* store.open(id, holder)
-    const surface = Surface.make()
     /** What the log amounts to as it is committed, and with the pieces that wait. */
     let committed = LogState.empty()
-    yield* Stream.runForEach(store.read(id, -1), (event) =>
+    let surface = Surface.empty()
+    yield* Stream.runForEachArray(store.read(id, -1), (events) =>
       Effect.suspend(() => {
-        const next = LogState.next(committed, event)
-        if (Result.isFailure(next)) return Effect.fail(damaged(id, event, next.failure.message))
-        committed = next.success
-        surface.take(event)
+        for (const event of events) {
+          const next = LogState.next(committed, event)
+          if (Result.isFailure(next)) return Effect.fail(damaged(id, event, next.failure.message))
+          committed = next.success
+          surface = Surface.add(surface, event)
+        }
         return Effect.void
       }))
     let state = committed
@@ -103,8 +145,8 @@ export const open = (
     let waiting: Array<SessionEvent.SessionEvent> = []
     /** Whether somebody will commit them. */
     let isTimed = false
-    /** Why pieces were lost. */
-    let lost: SessionStore.SessionStoreError | undefined
+    /** Whether the last commit failed: pieces then do not wait, so that whoever brings them hears of it. */
+    let isFailing = false
 
     const tell = (event: SessionEvent.SessionEvent) =>
       Effect.forEach([...observers], (observer) =>
@@ -112,88 +154,81 @@ export const open = (
           Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logError(`an observer of session ${id} failed`, cause)), { discard: true })
 
     const publish = (events: ReadonlyArray<SessionEvent.SessionEvent>): Effect.Effect<void> =>
-      observers.size === 0 ? Effect.void : Effect.flatMap(Telling, (telling) =>
-        Effect.provideService(Effect.forEach(events, tell, { discard: true }), Telling, new Set([...telling, self])))
-
-    /** Commits the pieces that wait, and an event behind them. */
-    const commit = (event: SessionEvent.SessionEvent | undefined): Effect.Effect<void, SessionStore.SessionStoreError> =>
-      Effect.gen(function*() {
-        const pieces = waiting
-        const events = event === undefined ? pieces : [...pieces, event]
-        waiting = []
-        if (events.length === 0) return
-        yield* writer.append(events, { sync: event !== undefined && synced.has(event.type) }).pipe(
-          Effect.tapError(() =>
-            Effect.sync(() => {
-              state = committed
-            })
-          )
+      observers.size === 0 ? Effect.void : Effect.flatMap(Tellings, (tellings) => {
+        const telling: Telling = { log: self, isOver: false }
+        return Effect.forEach(events, tell, { discard: true }).pipe(
+          Effect.provideService(Tellings, [...tellings, telling]),
+          Effect.ensuring(Effect.sync(() => {
+            telling.isOver = true
+          }))
         )
-        committed = state
-        if (event !== undefined) surface.take(event)
-        yield* publish(events)
       })
 
-    /** Commits what waits by then; nothing, where something else has taken it along. */
+    /** Commits events that go on from what is committed, and makes `after` the state that there is then. */
+    const commit = (events: ReadonlyArray<SessionEvent.SessionEvent>, after: LogState.LogState): Effect.Effect<void, StoreError> =>
+      writer.append(events, { sync: events.some(({ type }) => synced.has(type)) }).pipe(
+        Effect.tapCause(() =>
+          Effect.sync(() => {
+            isFailing = true
+          })),
+        Effect.andThen(Effect.suspend(() => {
+          isFailing = false
+          waiting = []
+          state = committed = after
+          for (const event of events) surface = Surface.add(surface, event)
+          return publish(events)
+        }))
+      )
+
+    /** Commits the pieces that wait with an event behind them. Where that fails all of it is gone. */
+    const commitWith = (event: SessionEvent.SessionEvent, after: LogState.LogState) =>
+      Effect.onError(commit([...waiting, event], after), () =>
+        Effect.sync(() => {
+          waiting = []
+          state = committed
+        }))
+
+    const commitWaiting = Effect.suspend(() => waiting.length === 0 ? Effect.void : commit(waiting, state))
+
+    /** Commits what waits by then. Where that fails it waits on, for whatever comes next. */
     const late = Effect.sleep(batchMillis).pipe(
       Effect.andThen(Effect.suspend(() => {
         isTimed = false
-        return Semaphore.withPermits(lock, 1)(commit(undefined)).pipe(Effect.uninterruptible)
+        return Effect.uninterruptible(Semaphore.withPermits(lock, 1)(commitWaiting))
       })),
-      Effect.catch((error) =>
-        Effect.sync(() => {
-          lost ??= error
-        })
-      )
+      Effect.catchCause((cause) => Effect.logDebug(`pieces of session ${id} wait on: they could not be committed`, cause))
     )
 
     const append: SessionLog["append"] = (body) =>
       Effect.gen(function*() {
-        if ((yield* Telling).has(self)) return yield* refuse(`${body.type} was appended by an observer of the same log`)
-        const snapshot = Lossless.snapshot(body, body.type)
-        if (Result.isFailure(snapshot)) return yield* refuse(`${snapshot.failure}; a log holds what JSON gives back as it was`)
+        if ((yield* Tellings).some((telling) => telling.log === self && !telling.isOver)) {
+          return yield* refuse(`${body.type} was appended by an observer of the same log`)
+        }
         const now = yield* Clock.currentTimeMillis
         return yield* Semaphore.withPermits(lock, 1)(Effect.gen(function*() {
-          if (lost !== undefined) {
-            const error = lost
-            lost = undefined
-            return yield* error
-          }
-          // The copy has the body's shape: it was made of it.
-          const event = Object.freeze({
-            seq: state.next,
-            time: Math.max(0, Math.round(now)),
-            ...(snapshot.success as unknown as SessionEvent.Body)
-          })
+          const made = eventOf(body, state.next, now)
+          if (Result.isFailure(made)) return yield* refuse(made.failure)
+          const event = made.success
           const next = LogState.next(state, event)
           if (Result.isFailure(next)) return yield* refuse(`${body.type} may not stand at ${event.seq}: ${next.failure.message}`)
-          state = next.success
-          if (event.type === "assistant/chunk") {
-            waiting.push(event)
-            if (!isTimed) {
-              isTimed = true
-              yield* Effect.forkIn(late, scope)
-            }
+          if (event.type !== "assistant/chunk" || isFailing || waiting.length >= maxBatch - 1) {
+            yield* commitWith(event, next.success)
             return event
           }
-          yield* commit(event)
+          state = next.success
+          waiting.push(event)
+          if (!isTimed) {
+            isTimed = true
+            yield* Effect.forkIn(late, scope)
+          }
           return event
         }))
       }).pipe(Effect.uninterruptible)
 
-    const flush = Effect.suspend(() =>
-      Semaphore.withPermits(lock, 1)(Effect.andThen(
-        commit(undefined),
-        Effect.suspend(() => {
-          const error = lost
-          lost = undefined
-          return error === undefined ? Effect.void : Effect.fail(error)
-        })
-      ))
-    ).pipe(Effect.uninterruptible)
+    const flush = Effect.uninterruptible(Semaphore.withPermits(lock, 1)(commitWaiting))
 
     yield* Effect.addFinalizer(() =>
-      Effect.catch(flush, (error) => Effect.logError(`the last pieces of session ${id} could not be written: ${error.message}`))
+      Effect.catchCause(flush, (cause) => Effect.logError(`the last pieces of session ${id} could not be written`, cause))
     )
 
     return {
@@ -201,13 +236,17 @@ export const open = (
       append,
       flush,
       observe: (observer) =>
-        Effect.asVoid(Effect.acquireRelease(
-          Effect.sync(() => observers.add(observer)),
-          () => Effect.sync(() => observers.delete(observer))
-        )),
+        Effect.suspend(() => {
+          // Of its own, so that one that observes twice is called twice, until each of its scopes closes.
+          const own = (event: SessionEvent.SessionEvent) => observer(event)
+          return Effect.asVoid(Effect.acquireRelease(
+            Effect.sync(() => observers.add(own)),
+            () => Effect.sync(() => observers.delete(own))
+          ))
+        }),
       lastTurn: () => committed.lastTurn,
       openTurn: () => committed.open?.number,
       dangling: () => LogState.dangling(committed),
-      messages: surface.messages
+      messages: () => Surface.messages(surface)
     }
   })

@@ -70,13 +70,19 @@ export interface Received {
   readonly isNew: boolean
 }
 
-/** What waits in an inbox, each in the order in which it was received. */
+/**
+ * What waits in an inbox, each in the order in which it was received. A receipt
+ * that repeats another stands in that one's place, so that no prompt overtakes
+ * one that a crash kept from being begun.
+ */
 export interface Pending {
+  /** Grows with each record of the inbox; see `inboxChanged`. */
+  readonly version: number
   /** `followup`. */
   readonly nextTurn: ReadonlyArray<InboxEntry.Receipt>
   /** `steer` and `inject`. */
   readonly nextStep: ReadonlyArray<InboxEntry.Receipt>
-  /** Receipts that somebody else asks to be discarded. */
+  /** Receipts that wait and that somebody else asks to be discarded. */
   readonly discardRequests: ReadonlyArray<{ readonly id: InboxEntry.ReceiptId; readonly by: string }>
 }
 
@@ -92,12 +98,14 @@ export interface Writer {
   readonly generation: number
   readonly recovery: Recovery
   /**
-   * Appends events whose `seq` go on from the log's end, all or none. An
-   * `inbox/claimed` among them takes its receipts out of the inbox in the same
-   * commit, and is refused as a whole where one of them does not wait.
+   * Appends events whose `seq` go on from the log's end without a gap, all or
+   * none. An `inbox/claimed` among them takes its receipts out of the inbox in the
+   * same commit. `SessionLog` sees to the other rules of a log.
    *
-   * Fails with `SESSION_BUSY` where another writer has taken over, with
-   * `STORE_FAILED` or `STORE_FULL` where the medium does: nothing of it is then in the log.
+   * Fails with `LOG_RULE` where a `seq` is not the next one or a receipt that is
+   * claimed does not wait; with `SESSION_BUSY` where another writer has taken over, or
+   * the scope has closed; with `STORE_FAILED` or `STORE_FULL` where the medium
+   * does. Nothing of it is then in the log.
    */
   readonly append: (
     events: ReadonlyArray<SessionEvent.SessionEvent>,
@@ -112,7 +120,11 @@ export interface Writer {
 }
 
 export interface Service {
-  /** Makes a session, with the first events of a fork where it is one. Fails with `SESSION_EXISTS`. */
+  /**
+   * Makes a session, with the first events of a fork where it is one: as many as
+   * its header says, with no turn open at their end. What they claim is the parent's.
+   * Fails with `SESSION_EXISTS`, and with `LOG_RULE` for any other seed.
+   */
   readonly create: (
     header: SessionHeader.SessionHeader,
     seed?: ReadonlyArray<SessionEvent.SessionEvent>
@@ -127,29 +139,41 @@ export interface Service {
    * naming the place: nothing is then changed.
    */
   readonly open: (id: Scalars.SessionId, holder: string) => Effect.Effect<Writer, SessionStoreError, Scope.Scope>
-  /** The committed events whose `seq` is greater than `after`, in order; all of them for -1. Ends at the log's end. */
+  /**
+   * The committed events whose `seq` is greater than `after`, in order; all of
+   * them for -1. Ends at the log's end. Events of a later version that may be passed
+   * over are among them: see `SessionEvent.isForeign`.
+   */
   readonly read: (id: Scalars.SessionId, after: number) => Stream.Stream<SessionEvent.SessionEvent, SessionStoreError>
-  /** As `read`, and then those that are committed later, by whichever process, until it is interrupted. */
+  /** As `read`, and then those that are committed later, by whichever process. Fails with `SESSION_UNKNOWN` once the session is deleted. */
   readonly follow: (id: Scalars.SessionId, after: number) => Stream.Stream<SessionEvent.SessionEvent, SessionStoreError>
   /**
    * Receives a message for a session, whoever holds it, durably before it answers.
-   * Fails with `KEY_CONFLICT` where its key was used with other content.
+   * Fails with `KEY_CONFLICT` where its key was used with another kind, text or source.
    */
   readonly receive: (id: Scalars.SessionId, message: Message) => Effect.Effect<Received, SessionStoreError>
-  /** Asks the session's holder to discard receipts. */
+  /** Asks the session's holder to discard receipts. Those that do not wait are passed over. */
   readonly requestDiscard: (
     id: Scalars.SessionId,
     ids: ReadonlyArray<InboxEntry.ReceiptId>,
     by: string
   ) => Effect.Effect<void, SessionStoreError>
   readonly pending: (id: Scalars.SessionId) => Effect.Effect<Pending, SessionStoreError>
-  /** Completes when something may have come into the inbox since the last look, by whichever process. */
-  readonly inboxChanged: (id: Scalars.SessionId) => Effect.Effect<void, SessionStoreError>
+  /**
+   * Completes when the inbox has a record more than at a `version` of `pending`, by
+   * whichever process; at once where it has one already, so that none is missed
+   * between a look and this. Fails with `SESSION_UNKNOWN` once the session is deleted.
+   */
+  readonly inboxChanged: (id: Scalars.SessionId, version: number) => Effect.Effect<void, SessionStoreError>
   /** All sessions, the last changed first. */
   readonly list: Stream.Stream<Summary, SessionStoreError>
   /** The records of an inbox, in order, for export. */
   readonly inbox: (id: Scalars.SessionId) => Stream.Stream<InboxEntry.InboxEntry, SessionStoreError>
-  /** Puts a whole exported session in. All or nothing; fails with `SESSION_EXISTS`. */
+  /**
+   * Puts a whole exported session in, all or nothing. Its last turn may be open; the
+   * first writer closes it. Fails with `SESSION_EXISTS`, with `SESSION_DAMAGED` where
+   * the log or the inbox breaks a rule, and as its streams do.
+   */
   readonly restore: (
     header: SessionHeader.SessionHeader,
     events: Stream.Stream<SessionEvent.SessionEvent, SessionStoreError>,

@@ -3,9 +3,12 @@
  *
  * It looks at the types and marks of events alone, never at turns, so that a text
  * that was injected reads the same wherever it stands. Each event is looked at
- * once: what the next turn costs does not grow with the log.
+ * once, at a cost that does not grow with the log; only what replaces others costs
+ * as much as there are messages. An earlier state stays as it was.
  */
 import type { SessionEvent } from "@turnpike/contract"
+import type * as Schema from "effect/Schema"
+import * as Growing from "./internal/growing.ts"
 
 /** One message, with the event that it is. */
 export type Message =
@@ -14,48 +17,93 @@ export type Message =
   | { readonly role: "context"; readonly text: string; readonly source: string; readonly seq: number }
   /** A prompt that came while a turn ran. */
   | { readonly role: "steering"; readonly text: string; readonly source: string; readonly seq: number }
-  | { readonly role: "assistant"; readonly text: string; readonly seq: number }
-  | { readonly role: "tool"; readonly callId: string; readonly output: string; readonly isError: boolean; readonly seq: number }
+  | { readonly role: "assistant"; readonly text: string; readonly isPartial: boolean; readonly seq: number }
+  /** A call with its result. A call that has none yet is no message. */
+  | {
+    readonly role: "tool"
+    readonly callId: string
+    /** The tool's name and what it was called with, as the harness or the model has them. */
+    readonly name: string
+    readonly input?: Schema.Json
+    readonly output: string
+    readonly isError: boolean
+    readonly seq: number
+  }
+
+type Call = SessionEvent.Of<"tool/call">["data"]
 
 export interface Surface {
-  readonly take: (event: SessionEvent.SessionEvent) => void
-  /** The messages in order. An assistant's without a text is left out: it only has usage. */
-  readonly messages: () => ReadonlyArray<Message>
+  /** The surface events that stand; `undefined` for one that the model is not shown. */
+  readonly nodes: Growing.Growing<Message | undefined>
+  /** Calls without a result, by `call_id`. */
+  readonly calls: ReadonlyMap<string, Call>
 }
 
-const messageOf = (event: SessionEvent.SessionEvent): Message | undefined => {
+/** That of a log without events. */
+export const empty = (): Surface => ({ nodes: Growing.empty(), calls: new Map() })
+
+type OnSurface = SessionEvent.Of<SessionEvent.SurfaceType>
+
+/** What a subagent says, and what its tools answer, is of its own conversation. */
+const isOwn = (event: OnSurface): boolean => !("origin" in event.data) || event.data.origin !== "subagent"
+
+const messageOf = (event: OnSurface, call: Pick<Call, "input" | "name"> | undefined): Message | undefined => {
+  const { seq } = event
   switch (event.type) {
     case "user/message":
-      return { role: "user", text: event.data.text, source: event.data.source, seq: event.seq }
     case "context/message":
-      return { role: "context", text: event.data.text, source: event.data.source, seq: event.seq }
-    case "steering/message":
-      return { role: "steering", text: event.data.text, source: event.data.source, seq: event.seq }
+    case "steering/message": {
+      const role = ({ "user/message": "user", "context/message": "context", "steering/message": "steering" } as const)[event.type]
+      return { role, text: event.data.text, source: event.data.source, seq }
+    }
     case "assistant/message":
-      return { role: "assistant", text: event.data.text, seq: event.seq }
+      // One without a text only has usage, or calls.
+      return event.data.text === "" ? undefined : { role: "assistant", text: event.data.text, isPartial: event.data.partial === true, seq }
     case "tool/result":
-      return { role: "tool", callId: event.data.call_id, output: event.data.output ?? "", isError: event.data.is_error, seq: event.seq }
-    default:
-      return undefined
+      return {
+        role: "tool",
+        callId: event.data.call_id,
+        // By the rules of a log there is one.
+        name: call?.name ?? "",
+        ...(call?.input === undefined ? {} : { input: call.input }),
+        output: event.data.output ?? "",
+        isError: event.data.is_error,
+        seq
+      }
   }
 }
 
-export const make = (): Surface => {
-  const all: Array<Message> = []
-  return {
-    take: (event) => {
-      const message = messageOf(event)
-      if (message === undefined || !("surface_op" in event)) return
-      if (event.surface_op === "append") all.push(message)
-      else all.splice(event.surface_op.replace.start, event.surface_op.replace.end - event.surface_op.replace.start, message)
-    },
-    messages: () => all.filter((message) => message.role !== "assistant" || message.text !== "")
-  }
+/** What a result is the result of: its open call, or the call of the result that it replaces. */
+const callOf = (self: Surface, event: OnSurface): Pick<Call, "input" | "name"> | undefined => {
+  if (event.type !== "tool/result") return undefined
+  if (event.surface_op === "append") return self.calls.get(event.data.call_id)
+  const [replaced] = Growing.slice(self.nodes, event.surface_op.replace.start, event.surface_op.replace.end)
+  return replaced?.role === "tool" ? replaced : undefined
 }
+
+/** The surface after one more event of a log that keeps the rules of `LogState`. */
+export const add = (self: Surface, event: SessionEvent.SessionEvent): Surface => {
+  if (event.type === "tool/call") return { ...self, calls: new Map(self.calls).set(event.data.call_id, event.data) }
+  // No result can come for them any more.
+  if (event.type === "turn/end") return self.calls.size === 0 ? self : { ...self, calls: new Map() }
+  if (!("surface_op" in event)) return self
+  const message = isOwn(event) ? messageOf(event, callOf(self, event)) : undefined
+  const nodes = event.surface_op === "append"
+    ? Growing.add(self.nodes, message)
+    : Growing.replace(self.nodes, event.surface_op.replace.start, event.surface_op.replace.end, message)
+  if (event.type !== "tool/result" || !self.calls.has(event.data.call_id)) return { ...self, nodes }
+  const calls = new Map(self.calls)
+  calls.delete(event.data.call_id)
+  return { nodes, calls }
+}
+
+/** The messages in order: an array of their own, which no later event changes. */
+export const messages = (self: Surface): ReadonlyArray<Message> =>
+  Growing.slice(self.nodes, 0).filter((message) => message !== undefined)
 
 /** The messages of a whole log. */
 export const deriveMessages = (events: Iterable<SessionEvent.SessionEvent>): ReadonlyArray<Message> => {
-  const surface = make()
-  for (const event of events) surface.take(event)
-  return surface.messages()
+  let surface = empty()
+  for (const event of events) surface = add(surface, event)
+  return messages(surface)
 }

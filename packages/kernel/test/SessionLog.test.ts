@@ -1,13 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Failure, type InboxEntry, Scalars, type SessionEvent, type SessionHeader } from "@turnpike/contract"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as References from "effect/References"
+import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
-import { SessionDriver, SessionLog, SessionStore, SessionStoreMemory } from "../src/index.ts"
+import { LogState, SessionDriver, SessionLog, SessionStore, SessionStoreMemory, Surface } from "../src/index.ts"
+import * as Log from "./support/LogEvents.ts"
 import * as Logs from "./support/Logs.ts"
+import * as Random from "./support/Random.ts"
 
 const { assistant, call, chunk, claimed, context, end, start, step, stepEnd, user } = Logs
 
@@ -176,16 +180,95 @@ describe("a session's log", () => {
       assert.deepStrictEqual(seen, [0, 1, 2, 3, 4])
     }))
 
-  test("says with the next append that pieces were lost", (scene, log) =>
+  test("keeps pieces that could not be committed for what comes next", (scene, log) =>
     Effect.gen(function*() {
       yield* log.append(start(1))
       scene.fails = () => true
-      yield* log.append(chunk("lost"))
+      yield* log.append(chunk("a"))
+      yield* TestClock.adjust(20)
+      // Whoever brings the next one hears of it.
+      assert.strictEqual(yield* code(log.append(chunk("b"))), "STORE_FULL")
+      scene.fails = () => false
+      yield* log.append(chunk("c"))
+      yield* log.append(assistant("c"))
+      scene.fails = () => true
+      yield* log.append(chunk("d"))
       yield* TestClock.adjust(20)
       scene.fails = () => false
-      assert.strictEqual(yield* code(log.append(assistant("a"))), "STORE_FULL")
-      yield* log.append(assistant("a"))
-      assert.deepStrictEqual((yield* stored(scene)).map(({ seq, type }) => `${seq} ${type}`), ["0 turn/start", "1 assistant/message"])
+      yield* log.append(assistant("d"))
+      assert.deepStrictEqual((yield* stored(scene)).map(({ data, seq, type }) => [seq, type, Reflect.get(data as object, "text")]), [
+        [0, "turn/start", undefined],
+        [1, "assistant/chunk", "c"],
+        [2, "assistant/message", "c"],
+        [3, "assistant/chunk", "d"],
+        [4, "assistant/message", "d"]
+      ])
+    }))
+
+  test("commits a full batch at once", (scene, log) =>
+    Effect.gen(function*() {
+      yield* log.append(start(1))
+      for (let n = 0; n < SessionLog.maxBatch + 1; n++) yield* log.append(chunk(`${n}`))
+      assert.deepStrictEqual(scene.commits.map((commit) => commit.split(" ").length), [3, SessionLog.maxBatch])
+      yield* TestClock.adjust(20)
+      assert.strictEqual((yield* stored(scene)).length, SessionLog.maxBatch + 2)
+    }))
+
+  test("refuses what no reader would take", (scene, log) =>
+    Effect.gen(function*() {
+      yield* log.append(start(1))
+      const refused = (body: object) => Effect.map(Effect.flip(log.append(body as SessionEvent.Body)), ({ failure }) => `${failure.code}: ${failure.message}`)
+      assert.match(yield* refused({ type: "later/thing", data: {} }), /^LOG_RULE: later\/thing is no event of a log: /u)
+      assert.match(yield* refused({ type: "x/nameless", data: {} }), /^LOG_RULE: x\/nameless is no event of a log: /u)
+      assert.match(yield* refused({ ...user("p"), surface_op: undefined }), /^LOG_RULE: user\/message\.surface_op is undefined/u)
+      assert.match(yield* refused({ ...user("p"), surface_op: "prepend" }), /^LOG_RULE: user\/message is no event of a log: surface_op/u)
+      assert.match(yield* refused({ ...chunk("p"), surface_op: "append" }), /^LOG_RULE: assistant\/chunk is no event of a log: surface_op/u)
+      assert.match(yield* refused({ ...chunk("p"), data: { kind: "text", text: 7 } }), /^LOG_RULE: assistant\/chunk is no event of a log: data\.text/u)
+      for (const own of ["seq", "time", "sum"]) {
+        assert.strictEqual(yield* refused({ ...chunk("p"), [own]: 1 }), `LOG_RULE: assistant/chunk has a ${own} of its own; the log gives it`)
+      }
+      assert.strictEqual(
+        yield* refused({ type: "turn/end", data: { turn: 1, verdict: { type: "interrupted" } } }),
+        "LOG_RULE: turn/end may say interrupted only where a crash is recovered from"
+      )
+      assert.strictEqual((yield* stored(scene)).length, 1)
+    }))
+
+  test("answers what nobody can change any more", (_, log) =>
+    Effect.gen(function*() {
+      const event = yield* log.append(start(1))
+      assert.throws(() => Object.assign(event, { seq: 7 }), TypeError)
+      assert.throws(() => Object.assign(event.data as object, { turn: 7 }), TypeError)
+    }))
+
+  test("takes what an observer began, once it has been told", (scene, log) =>
+    Effect.gen(function*() {
+      const observed = yield* Deferred.make<void>()
+      const done = yield* Deferred.make<void>()
+      const fibers = yield* Effect.scope
+      yield* log.observe((event) =>
+        event.type !== "turn/start" ? Effect.void : Effect.asVoid(Effect.forkIn(
+          Deferred.await(observed).pipe(Effect.andThen(log.append(chunk("later"))), Effect.andThen(Deferred.succeed(done, undefined))),
+          fibers
+        )))
+      yield* log.append(start(1))
+      yield* Deferred.succeed(observed, undefined)
+      yield* Deferred.await(done)
+      yield* log.append(end(1))
+      assert.strictEqual((yield* stored(scene)).length, 3)
+    }))
+
+  test("tells an observer nothing once its scope has closed, and one that observes twice twice", (_, log) =>
+    Effect.gen(function*() {
+      const seen: Array<string> = []
+      const observer = (event: SessionEvent.SessionEvent) => Effect.sync(() => void seen.push(event.type))
+      yield* Effect.scoped(Effect.gen(function*() {
+        yield* log.observe(observer)
+        yield* Effect.scoped(Effect.andThen(log.observe(observer), log.append(start(1))))
+        yield* log.append(step(1))
+      }))
+      yield* log.append(stepEnd(1))
+      assert.deepStrictEqual(seen, ["turn/start", "turn/start", "step/start"])
     }))
 
   alone("goes on where an earlier writer stopped, with the messages that there are", Effect.gen(function*() {
@@ -234,4 +317,56 @@ describe("a session driver on a log", () => {
         [{ type: "interrupted", not_started: true }, { type: "completed" }]
       )
     }))
+})
+
+/** Each move of a writer that a model of the log, and a store that fails now and then, agree about. */
+describe("a log over a store that fails at any commit", () => {
+  it.effect.each(Array.from({ length: 150 }, (_, index) => index + 1))("holds what it acknowledged and nothing else (seed %i)", (seed) =>
+    Effect.scoped(Effect.gen(function*() {
+      const random = Random.make(seed)
+      const made = yield* scene
+      const rate = random.pick([0, 0.05, 0.3, 0.7])
+      made.fails = () => random.chance(rate)
+      const log = yield* SessionLog.open(made.store, id, "the test")
+      const published: Array<SessionEvent.SessionEvent> = []
+      yield* log.observe((event) => Effect.andThen(
+        Effect.map(stored(made), (events) => {
+          // What anybody is told of is in the store, as it is.
+          assert.deepStrictEqual(events[event.seq], event)
+          published.push(event)
+        }),
+        random.chance(0.1) ? Effect.fail("an observer fails") : Effect.void
+      ))
+      /** What was acknowledged and waits for nothing. */
+      const kept: Array<SessionEvent.SessionEvent> = []
+      let pieces: Array<SessionEvent.SessionEvent> = []
+      for (const { seq: _, time: __, ...body } of Log.random(seed, 80)) {
+        if (body.type === "inbox/claimed") continue
+        if (random.chance(0.2)) yield* TestClock.adjust(random.below(40))
+        const before = { last: log.lastTurn(), open: log.openTurn(), dangling: log.dangling(), messages: log.messages() }
+        const appended = yield* Effect.result(log.append(body as SessionEvent.Body))
+        if (Result.isFailure(appended)) {
+          assert.include(["STORE_FULL", "LOG_RULE"], appended.failure.failure.code)
+          assert.deepStrictEqual({ last: log.lastTurn(), open: log.openTurn(), dangling: log.dangling(), messages: log.messages() }, before)
+          // Pieces that were told of are there; those that waited have gone with the event.
+          if (appended.failure.failure.code === "STORE_FULL") {
+            kept.push(...pieces.filter((piece) => published.includes(piece)))
+            pieces = []
+          }
+          continue
+        }
+        if (body.type === "assistant/chunk") pieces.push(appended.success)
+        else {
+          kept.push(...pieces, appended.success)
+          pieces = []
+        }
+      }
+      made.fails = () => false
+      yield* log.flush
+      const events = yield* stored(made)
+      assert.deepStrictEqual(events, [...kept, ...pieces])
+      assert.deepStrictEqual(published, events)
+      assert.isTrue(Result.isSuccess(LogState.all(LogState.empty(), events)))
+      assert.deepStrictEqual(log.messages(), Surface.deriveMessages(events))
+    })).pipe(Effect.provideService(References.MinimumLogLevel, "None")))
 })

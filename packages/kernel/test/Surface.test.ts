@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { SessionEvent } from "@turnpike/contract"
 import { Surface } from "../src/index.ts"
 import * as Logs from "./support/Logs.ts"
-import * as Random from "./support/Random.ts"
+import * as Log from "./support/LogEvents.ts"
 
 const { assistant, call, chunk, context, end, numbered, result, start, step, stepEnd, turn, user } = Logs
 
@@ -33,24 +33,72 @@ describe("the messages of a log", () => {
     assert.deepStrictEqual(roles([...turn(1, "p"), ...turn(2, "q"), start(3), summary, end(3)]), ["context summary", "user q", "assistant a q"])
   })
 
-  it("are the same event by event as of the whole, whatever replaces whatever", () => {
-    for (let seed = 0; seed < 200; seed++) {
-      const random = Random.make(seed)
-      const surface = Surface.make()
-      const events: Array<SessionEvent.SessionEvent> = []
-      let count = 0
-      for (let n = 0; n < 30; n++) {
-        const replaces = count > 1 && random.chance(0.2)
-        const start = replaces ? random.below(count) : 0
-        const end = replaces ? start + 1 + random.below(count - start) : 0
-        const [event] = numbered([user(`${n}`)], n)
-        const body = replaces ? { ...event!, surface_op: { replace: { start, end } } } as SessionEvent.SessionEvent : event!
-        count += replaces ? 1 - (end - start) : 1
-        events.push(body)
-        surface.take(body)
-        assert.strictEqual(surface.messages().length, count)
-      }
-      assert.deepStrictEqual(surface.messages(), Surface.deriveMessages(events))
+  it("are not those of a subagent, which has a conversation of its own, though they have their place", () => {
+    const sub = { origin: "subagent" } as const
+    const events: ReadonlyArray<SessionEvent.Body> = [
+      start(1),
+      user("p"),
+      { type: "assistant/message", data: { text: "of the subagent", ...sub }, surface_op: "append" },
+      { type: "tool/call", data: { call_id: "s", name: "read", ...sub } },
+      { type: "tool/result", data: { call_id: "s", is_error: false, output: "x", ...sub }, surface_op: "append" },
+      { type: "assistant/message", data: { text: "of a task", origin: "background" }, surface_op: "append" },
+      assistant("mine")
+    ]
+    assert.deepStrictEqual(roles(events), ["user p", "assistant of a task", "assistant mine"])
+    const summary: SessionEvent.Body = {
+      type: "context/message",
+      data: { text: "summary", source: "plugin:compact" },
+      surface_op: { replace: { start: 1, end: 4 } },
+      source_event_seqs: [2, 4, 5]
     }
+    assert.deepStrictEqual(roles([...events, summary]), ["user p", "context summary", "assistant mine"])
+  })
+
+  it("hold of a result what was called, also where another replaces it", () => {
+    const called = { callId: "c", name: "shell", input: { command: "ls" }, isError: false, role: "tool" } as const
+    const shorter: SessionEvent.Body = {
+      ...(Log.result("c", "shorter") as Extract<SessionEvent.Body, { readonly type: "tool/result" }>),
+      surface_op: { replace: { start: 0, end: 1 } },
+      source_event_seqs: [2]
+    }
+    const bodies = [start(1), Log.call("c"), Log.result("c", "long"), end(1)]
+    assert.deepStrictEqual(Surface.deriveMessages(numbered(bodies)), [{ ...called, output: "long", seq: 2 }])
+    assert.deepStrictEqual(
+      Surface.deriveMessages(numbered([...bodies, start(2), shorter])),
+      [{ ...called, output: "shorter", seq: 5 }]
+    )
+  })
+
+  it("say where an answer was cut off", () => {
+    const cut: SessionEvent.Body = { type: "assistant/message", data: { text: "I wi", partial: true }, surface_op: "append" }
+    assert.deepStrictEqual(Surface.deriveMessages(numbered([start(1), cut])), [{ role: "assistant", text: "I wi", isPartial: true, seq: 1 }])
+  })
+
+  it("are the same event by event as of the whole, and an earlier state stays as it was", () => {
+    for (let seed = 1; seed <= 200; seed++) {
+      const events = Log.random(seed, 60)
+      let surface = Surface.empty()
+      const states = events.map((event) => {
+        surface = Surface.add(surface, event)
+        return surface
+      })
+      for (const [index, state] of states.entries()) {
+        if (index % 7 !== 0 && index !== states.length - 1) continue
+        assert.deepStrictEqual(Surface.messages(state), Surface.deriveMessages(events.slice(0, index + 1)))
+      }
+    }
+  })
+
+  it("cost no more to go on with where there are many", () => {
+    let surface = Surface.empty()
+    const bodies = [start(1), ...Array.from({ length: 5000 }, (_, index) => assistant(`${index}`))]
+    const arrays = new Set<unknown>()
+    for (const event of numbered(bodies)) {
+      surface = Surface.add(surface, event)
+      arrays.add(surface.nodes.shared)
+    }
+    // One list that grows, and no copy of it for each message.
+    assert.strictEqual(arrays.size, 1)
+    assert.strictEqual(Surface.messages(surface).length, 5000)
   })
 })

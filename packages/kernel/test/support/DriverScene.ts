@@ -36,6 +36,7 @@ export const make = (): Scene => {
   const requests: Array<{ readonly id: string; readonly by: string }> = []
   const troubles: Array<string> = []
   let changed = Deferred.makeUnsafe<void>()
+  let version = 0
   let last = 0
   let open: { readonly turn: number; step: number | undefined } | undefined
 
@@ -46,6 +47,7 @@ export const make = (): Scene => {
   }
   const announce = Effect.suspend(() => {
     const before = changed
+    version++
     changed = Deferred.makeUnsafe<void>()
     return Effect.asVoid(Deferred.succeed(before, undefined))
   })
@@ -77,11 +79,12 @@ export const make = (): Scene => {
         receive: (_, message) => receive(message),
         pending: () =>
           Effect.andThen(Effect.yieldNow, Effect.sync(() => ({
+            version,
             nextTurn: waiting().filter(({ kind }) => kind === "followup"),
             nextStep: waiting().filter(({ kind }) => kind !== "followup"),
             discardRequests: requests.filter(({ id }) => waiting().some((receipt) => receipt.id === id))
           }))),
-        inboxChanged: () => Effect.suspend(() => Deferred.await(changed))
+        inboxChanged: (_, since) => Effect.suspend(() => since < version ? Effect.void : Deferred.await(changed))
       },
       writer: {
         header,
