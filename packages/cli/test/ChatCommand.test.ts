@@ -34,7 +34,7 @@ fs.writeFileSync(stuck, JSON.stringify({
   }]
 }))
 
-describe("turnpike chat between programs", () => {
+describe.concurrent("turnpike chat between programs", () => {
   it("answers every line with one run, in order, on one warm session", async () => {
     const { code, stderr, stdout } = await Turnpike.run(chat("echo", "--format", "events", "--session", "pipe"), { ...options, input: prompt("one") + prompt("two").trimEnd() })
     assert.deepStrictEqual([code, stderr], [0, ""])
@@ -139,7 +139,7 @@ describe("turnpike chat between programs", () => {
   }, 30_000)
 })
 
-describe("turnpike chat with a person", () => {
+describe.concurrent("turnpike chat with a person", () => {
   it("takes lines from a pipe, and goes on after a failed turn", async () => {
     const { code, stderr, stdout } = await Turnpike.run(chat(moody, "--format", "text", "--session", "text"), { ...options, input: "1\n2\n\n3\n/exit\n4\n" })
     assert.deepStrictEqual([code, stdout], [3, "first\nhalf\nagain\n"])
@@ -183,7 +183,7 @@ describe("turnpike chat with a person", () => {
 /** What the terminal gets when a line is asked for. */
 const ready = "\u001b[1G\u001b[0J> \u001b[3G"
 
-describe.skipIf(!Turnpike.hasTerminal)("turnpike chat on a terminal", () => {
+describe.skipIf(!Turnpike.hasTerminal).concurrent("turnpike chat on a terminal", () => {
   it("edits lines, answers them, and leaves at Ctrl-D", async () => {
     const running = Turnpike.startOnTerminal(chat("echo"), options)
     await running.until(ready)

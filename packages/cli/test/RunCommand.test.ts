@@ -178,7 +178,7 @@ describe.concurrent("turnpike run, in events", () => {
   }, 30_000)
 })
 
-describe("turnpike run, for people", () => {
+describe.concurrent("turnpike run, for people", () => {
   it("puts the answer on standard output and the rest on standard error", async () => {
     const { code, stderr, stdout } = await Turnpike.run(["run", "--harness", "scripted", "--format", "text", "--session", "text", "Say hello"], { ...options, cwd: inHome("project") })
     assert.deepStrictEqual([code, stdout], [
@@ -211,17 +211,6 @@ describe("turnpike run, for people", () => {
     assert.notInclude(stdout, "✗")
   }, 30_000)
 
-  it.skipIf(!Turnpike.hasTerminal)("is the default on a terminal, with the time while nothing is said", async () => {
-    const slow = scenario("silent", [{ type: "delay", ms: 2500 }, { type: "text", text: "done\u001b[2J" }, end])
-    const running = Turnpike.startOnTerminal(["run", "--harness", "scripted", "--scenario", slow, "hi"], options)
-    const { code, stdout } = await running.ended
-    assert.strictEqual(code, 0)
-    assert.include(stdout, "\r\u001b[2K1 s · waiting for the agent\r\u001b[2K2 s · waiting for the agent\r\u001b[2K")
-    // On a busy machine the end of the process takes a second, too, and is shown.
-    const quiet = stdout.replaceAll(/(\r\u001b\[2K\d+ s · [^\r\n]*)*\r\u001b\[2K/g, "")
-    assert.match(quiet, /done␛\[2J\n✓ completed · \d+\.\d s · usage unknown\n$/)
-  }, 30_000)
-
   it.skipIf(!Turnpike.hasTerminal)("asks the person at the terminal, and takes the answer", async () => {
     for (const [key, outcome] of [["y\r", "It is done."], ["n\r", "I was not allowed to."]] as const) {
       const running = Turnpike.startOnTerminal(["run", "--harness", "scripted", "--scenario", "tool-denied", "--permission", "ask", "hi"], options)
@@ -233,7 +222,20 @@ describe("turnpike run, for people", () => {
   }, 30_000)
 })
 
-describe("turnpike run, stopped", () => {
+describe.skipIf(!Turnpike.hasTerminal)("turnpike run on a terminal", () => {
+  it("tells people what happens, with the time while nothing is said", async () => {
+    const slow = scenario("silent", [{ type: "delay", ms: 2500 }, { type: "text", text: "done\u001b[2J" }, end])
+    const running = Turnpike.startOnTerminal(["run", "--harness", "scripted", "--scenario", slow, "hi"], options)
+    const { code, stdout } = await running.ended
+    assert.strictEqual(code, 0)
+    assert.include(stdout, "\r\u001b[2K1 s · waiting for the agent\r\u001b[2K2 s · waiting for the agent\r\u001b[2K")
+    // On a busy machine the end of the process takes a second, too, and is shown.
+    const quiet = stdout.replaceAll(/(\r\u001b\[2K\d+ s · [^\r\n]*)*\r\u001b\[2K/g, "")
+    assert.match(quiet, /done␛\[2J\n✓ completed · \d+\.\d s · usage unknown\n$/)
+  }, 30_000)
+})
+
+describe.concurrent("turnpike run, stopped", () => {
   const hang = ["run", "--harness", "scripted", "--scenario", "hang", "hi"]
 
   it("asks the agent to end its turn at one interrupt", async () => {
@@ -299,7 +301,10 @@ describe("turnpike run, stopped", () => {
       { type: "repeat", times: 200_000, do: [{ type: "text", text: "0123456789".repeat(20), pieces: 1 }] },
       { type: "hang" }
     ])
-    const running = Turnpike.start(["run", "--harness", "scripted", "--scenario", flood, "hi"], options)
+    // A home of its own, by which all that belongs to it is found.
+    const own = inHome("flooded")
+    fs.mkdirSync(own)
+    const running = Turnpike.start(["run", "--harness", "scripted", "--scenario", flood, "hi"], { home: own })
     await running.until("\"text_delta\"")
     await Turnpike.holdBack(running)
     running.child.kill("SIGINT")
@@ -316,7 +321,7 @@ describe("turnpike run, stopped", () => {
     const survivors = () =>
       fs.readdirSync("/proc").filter((name) => /^\d+$/.test(name)).filter((pid) => {
         try {
-          return fs.readFileSync(`/proc/${pid}/environ`, "utf8").includes(`HOME=${home}\0`)
+          return fs.readFileSync(`/proc/${pid}/environ`, "utf8").includes(`HOME=${own}\0`)
         } catch {
           return false
         }

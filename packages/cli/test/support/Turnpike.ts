@@ -35,6 +35,8 @@ const environment = ({ env, home }: Options): Record<string, string> => ({
   PATH: process.env["PATH"] ?? "",
   HOME: home,
   TURNPIKE_HOME: path.join(home, "data"),
+  // It is started by the hundred: what was compiled once starts a third faster.
+  NODE_COMPILE_CACHE: path.join(path.dirname(bin), "compile-cache"),
   ...env
 })
 
