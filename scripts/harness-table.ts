@@ -9,6 +9,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import { Capabilities } from "../packages/contract/src/index.ts"
+import type { InstalledProgram } from "../packages/harness/src/index.ts"
 import { ClaudeHarness, ClaudeProgram } from "../packages/harness-claude/src/index.ts"
 import { CodexHarness, CodexProgram } from "../packages/harness-codex/src/index.ts"
 import { CopilotHarness, CopilotProgram } from "../packages/harness-copilot/src/index.ts"
@@ -19,11 +20,14 @@ const begin = "<!-- capabilities: begin -->"
 const end = "<!-- capabilities: end -->"
 
 const adapters = [
-  { ...ClaudeHarness, tested: ClaudeProgram.tested },
-  { ...CodexHarness, tested: CodexProgram.tested },
-  { ...CopilotHarness, tested: CopilotProgram.tested },
-  { ...ScriptedHarness, tested: "its own" }
+  { ...ClaudeHarness, program: ClaudeProgram.description },
+  { ...CodexHarness, program: CodexProgram.description },
+  { ...CopilotHarness, program: CopilotProgram.description },
+  { ...ScriptedHarness, program: undefined }
 ]
+
+const versions = (program: InstalledProgram.Description | undefined): string =>
+  program === undefined ? "its own" : `${program.tested}${program.oldest === undefined ? "" : `; at least ${program.oldest}`}`
 
 const row = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 
@@ -35,7 +39,7 @@ const table = (): string => {
   return [
     row(["capability", "what it is", ...adapters.map(({ name }) => name)]),
     row(["---", "---", ...adapters.map(() => "---")]),
-    row(["tested with", "The version that the real tests run; others work with a notice.", ...adapters.map(({ tested }) => tested)]),
+    row(["tested with", "The version that the real tests run; others work with a notice.", ...adapters.map(({ program }) => versions(program))]),
     ...names.map((name) => row([`\`${name}\``, String(describe(name)), ...adapters.map(({ capabilities }) => capabilities[name])]))
   ].join("\n")
 }
