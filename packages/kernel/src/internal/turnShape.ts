@@ -165,6 +165,7 @@ export const make = (taken: ReadonlyArray<string>): TurnShape => {
         told.push(TurnEvent.make("tool/result", {
           call_id,
           is_error: true,
+          error_code: "TOOL_OUTCOME_UNKNOWN",
           output: outcomeUnknown,
           ...withOrigin(origin)
         }))

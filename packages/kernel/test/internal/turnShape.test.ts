@@ -13,7 +13,8 @@ const request = (request_id: string, call_id?: string) =>
   TurnEvent.make("permission/request", { request_id, tool_name: "Bash", ...(call_id === undefined ? {} : { call_id }) })
 const decision = (request_id: string) => TurnEvent.make("permission/decision", { request_id, decision: "allow", by: "x" })
 const note = (text: string) => TurnEvent.make("notice", { kind: "harness_note", message: text })
-const unknown = (call_id: string) => TurnEvent.make("tool/result", { call_id, is_error: true, output: TurnShape.outcomeUnknown })
+const unknown = (call_id: string) =>
+  TurnEvent.make("tool/result", { call_id, is_error: true, error_code: "TOOL_OUTCOME_UNKNOWN", output: TurnShape.outcomeUnknown })
 
 const told = (...events: ReadonlyArray<TurnEvent.TurnEvent>) => {
   const shape = TurnShape.make(["phase-await"])
