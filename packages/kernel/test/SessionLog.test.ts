@@ -10,10 +10,10 @@ import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
 import { LogState, SessionDriver, SessionLog, SessionStore, SessionStoreMemory, Surface } from "../src/index.ts"
 import * as Log from "./support/LogEvents.ts"
-import * as Logs from "./support/Logs.ts"
 import * as Random from "./support/Random.ts"
 
-const { assistant, call, chunk, claimed, context, end, start, step, stepEnd, user } = Logs
+const { answer: assistant, call, chunk, claimed, stepEnd, stepStart: step, turnEnd: end, turnStart: start, user } = Log
+const context = (text: string) => Log.message("context/message", text)
 
 const id = Scalars.SessionId.make("s-1")
 const header: SessionHeader.SessionHeader = { type: "session", format: 1, id, created: 0, harness: "fake", cwd: "/project" }

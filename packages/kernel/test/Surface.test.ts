@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { SessionEvent } from "@turnpike/contract"
 import { Surface } from "../src/index.ts"
-import * as Logs from "./support/Logs.ts"
 import * as Log from "./support/LogEvents.ts"
 
-const { assistant, call, chunk, context, end, numbered, result, start, step, stepEnd, turn, user } = Logs
+const { answer: assistant, call, chunk, log: numbered, result, stepEnd, stepStart: step, turnEnd: end, turnStart: start, user } = Log
+const context = (text: string) => Log.message("context/message", text)
+const turn = (number: number, prompt = "p") => Log.turn(number, prompt, assistant(`a ${prompt}`))
 
 const roles = (bodies: ReadonlyArray<SessionEvent.Body>) =>
   Surface.deriveMessages(numbered(bodies)).map((message) => `${message.role} ${message.role === "tool" ? message.output : message.text}`)
