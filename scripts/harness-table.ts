@@ -53,6 +53,6 @@ const wanted = `${head}${begin}\n${table()}\n${end}${tail}`
 if (!process.argv.includes("--check")) {
   fs.writeFileSync(page, wanted)
 } else if (wanted !== present) {
-  process.stderr.write("docs/harnesses.md is not what the adapters declare: run `npm run harness-table`\n")
+  process.stderr.write("docs/harnesses.md is not what the adapters declare: run `npm run harnesses`\n")
   process.exitCode = 1
 }
