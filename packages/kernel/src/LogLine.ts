@@ -8,6 +8,7 @@
 import { Contracts, SessionEvent, SessionHeader } from "@turnpike/contract"
 import * as Result from "effect/Result"
 import { crc32 } from "./internal/crc32.ts"
+import { faultOf } from "./internal/eventDecoder.ts"
 import { bytesOf, textOf } from "./internal/utf8.ts"
 
 export type Contract = "session-header" | "session-event" | "inbox-entry"
@@ -90,13 +91,17 @@ const isNewer = (contract: Contract, { fields: { format, type }, isVerified }: P
 /** Makes what reads the records of one kind of file, each from a line without its line feed. */
 export const decoder = <C extends Contract>(contract: C): (bytes: Uint8Array) => Result.Result<Record<C>, Fault> => {
   const decode = Contracts.decode(contract)
+  const fault = contract === "session-event" ? faultOf : (fields: Fields): string | undefined => {
+    const decoded = decode(fields)
+    return Result.isFailure(decoded) ? decoded.failure : undefined
+  }
   return (bytes) => {
     const parsed = parse(bytes)
     if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
     const { fields } = parsed.success
-    const decoded = decode(fields)
+    const message = fault(fields)
     // What was parsed is answered, not what was decoded: a copy may lose a field named __proto__.
-    if (Result.isSuccess(decoded)) return Result.succeed(fields as unknown as Record<C>)
-    return Result.fail({ kind: isNewer(contract, parsed.success) ? "newer" : "damaged", message: decoded.failure })
+    if (message === undefined) return Result.succeed(fields as unknown as Record<C>)
+    return Result.fail({ kind: isNewer(contract, parsed.success) ? "newer" : "damaged", message })
   }
 }

@@ -7,7 +7,7 @@
  * the writers obey, and no reader has to be lenient. Pieces of answers wait up to
  * 20 ms for others, or for whatever comes next, and are committed with it.
  */
-import { Contracts, Failure, type Scalars, type SessionEvent } from "@turnpike/contract"
+import { Failure, type Scalars, type SessionEvent } from "@turnpike/contract"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -16,6 +16,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
+import { faultOf } from "./internal/eventDecoder.ts"
 import * as LogState from "./LogState.ts"
 import * as Lossless from "./Lossless.ts"
 import * as SessionStore from "./SessionStore.ts"
@@ -93,8 +94,6 @@ const synced: ReadonlySet<string> = new Set<SessionEvent.Body["type"]>([
   "tool/call"
 ])
 
-const decode = Contracts.decode("session-event")
-
 /** The body as an event that a reader will take, detached from the caller's value and frozen. */
 const eventOf = (body: SessionEvent.Body, seq: number, millis: number): Result.Result<SessionEvent.SessionEvent, string> => {
   const snapshot = Lossless.snapshot(body, body.type)
@@ -103,8 +102,8 @@ const eventOf = (body: SessionEvent.Body, seq: number, millis: number): Result.R
   if (own !== undefined) return Result.fail(`${body.type} has a ${own} of its own; the log gives it`)
   // The copy has the body's shape: it was made of it.
   const event = Object.freeze({ seq, time: Math.max(0, Math.round(millis)), ...(snapshot.success as unknown as SessionEvent.Body) })
-  const decoded = decode(event)
-  if (Result.isFailure(decoded)) return Result.fail(`${body.type} is no event of a log: ${decoded.failure}`)
+  const fault = faultOf(event)
+  if (fault !== undefined) return Result.fail(`${body.type} is no event of a log: ${fault}`)
   return event.type === "turn/end" && event.data.verdict.type === "interrupted"
     ? Result.fail("turn/end may say interrupted only where a crash is recovered from")
     : Result.succeed(event)
@@ -145,8 +144,9 @@ export const open = (
     let waiting: Array<SessionEvent.SessionEvent> = []
     /** Whether somebody will commit them. */
     let isTimed = false
-    /** Whether the last commit failed: pieces then do not wait, so that whoever brings them hears of it. */
+    /** Whether the last commit failed, or the scope has closed: pieces then do not wait, so that whoever brings them hears of it. */
     let isFailing = false
+    let isClosed = false
 
     const tell = (event: SessionEvent.SessionEvent) =>
       Effect.forEach([...observers], (observer) =>
@@ -211,7 +211,7 @@ export const open = (
           const event = made.success
           const next = LogState.next(state, event)
           if (Result.isFailure(next)) return yield* refuse(`${body.type} may not stand at ${event.seq}: ${next.failure.message}`)
-          if (event.type !== "assistant/chunk" || isFailing || waiting.length >= maxBatch - 1) {
+          if (event.type !== "assistant/chunk" || isFailing || isClosed || waiting.length >= maxBatch - 1) {
             yield* commitWith(event, next.success)
             return event
           }
@@ -228,7 +228,10 @@ export const open = (
     const flush = Effect.uninterruptible(Semaphore.withPermits(lock, 1)(commitWaiting))
 
     yield* Effect.addFinalizer(() =>
-      Effect.catchCause(flush, (cause) => Effect.logError(`the last pieces of session ${id} could not be written`, cause))
+      Effect.suspend(() => {
+        isClosed = true
+        return Effect.catchCause(flush, (cause) => Effect.logError(`the last pieces of session ${id} could not be written`, cause))
+      })
     )
 
     return {

@@ -140,6 +140,8 @@ describe("a session's log", () => {
       yield* log.append(chunk("last"))
       yield* Scope.close(scope, Exit.void)
       assert.strictEqual([...yield* Stream.runCollect(own.read(id, -1))].length, 2)
+      // Afterwards nothing is taken, and not left waiting either.
+      for (const body of [chunk("too late"), end(1)]) assert.strictEqual(yield* code(log.append(body)), "SESSION_BUSY")
     }))
 
   test("tells of an event once it is committed, in order, to all observers, whatever one of them does", (scene, log) =>
