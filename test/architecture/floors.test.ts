@@ -8,7 +8,7 @@ const all = packages()
 
 describe("floors", () => {
   it("hold every package that the spine needs", () => {
-    const spine = ["channel-terminal", "cli", "contract", "harness", "harness-claude", "harness-codex", "harness-copilot", "harness-scripted", "kernel", "process", "testkit"]
+    const spine = ["channel-terminal", "cli", "contract", "harness", "harness-claude", "harness-codex", "harness-copilot", "harness-scripted", "kernel", "process", "session-store", "testkit"]
     assert.deepStrictEqual(spine.filter((folder) => !all.some((each) => each.folder === folder)), [])
   })
 

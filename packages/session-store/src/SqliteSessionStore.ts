@@ -1,0 +1,166 @@
+/**
+ * Sessions in one SQLite file, through `node:sqlite`: the default. Any number of
+ * processes of one machine may use the file at the same time.
+ *
+ * The file is in WAL mode. What is to be on disk is synced (`synchronous=FULL`) before
+ * it is acknowledged; other commits are in the hands of the operating system and
+ * survive the process, not the machine.
+ */
+import { SessionStore } from "@turnpike/kernel"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type { SqlError } from "effect/sql/SqlError"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { integer, oneOf, text } from "./internal/columns.ts"
+import * as NodeSqlite from "./internal/nodeSqlite.ts"
+import * as Schema from "./internal/schema.ts"
+import { sqliteFailure, VanishedFile } from "./internal/sqliteFailure.ts"
+import { failed, type StoreError } from "./internal/storeFailure.ts"
+import type { SqlDatabase } from "./SqlDatabase.ts"
+import * as SqlSessionStore from "./SqlSessionStore.ts"
+
+/** The name of the file in a directory. */
+export const fileName = "sessions.sqlite"
+
+export type Options = SqlSessionStore.Options & ({ readonly file: string } | { readonly directory: string })
+
+/** How long one waits for another process that writes: 10 seconds, in milliseconds. */
+const busyMillis = 10_000
+
+/** How long SQLite itself waits, with the event loop: 2 ms, as long as most others need. */
+const blockingMillis = 2
+
+/** How often one looks for what other processes wrote: every 25 ms, which costs microseconds. */
+const pollMillis = 25
+
+/** Says in the header of the file whose it is: `Tpss`, for `sqlite3` and `file`. */
+const applicationId = 0x54707373
+
+const magic = "SQLite format 3\0"
+const headerLength = 100
+const applicationIdOffset = 68
+
+const foreign = (file: string, what: string): StoreError =>
+  failed("STORE_FAILED", `${file} is no store of sessions: ${what}`, {
+    retryable: false,
+    remedy: "Name another file or directory for the sessions, or move this one away. It was not touched.",
+    data: { place: file }
+  })
+
+const unusable = (file: string, cause: unknown): StoreError =>
+  failed("STORE_FAILED", `the sessions in ${file} cannot be opened: ${cause instanceof Error ? cause.message : String(cause)}`, {
+    remedy: "Check that the directory is there and may be written to, or name another one.",
+    data: { place: file }
+  })
+
+/** The beginning of a file, or nothing where it is not there or empty. */
+const beginningOf = (file: string): Buffer => {
+  const header = Buffer.alloc(headerLength)
+  const descriptor = fs.openSync(file, "r")
+  try {
+    return header.subarray(0, fs.readSync(descriptor, header, 0, headerLength, 0))
+  } finally {
+    fs.closeSync(descriptor)
+  }
+}
+
+/**
+ * Looks at a file before SQLite does, which would change one that is not ours. Makes
+ * an empty one where there is none, that nobody but its owner can read.
+ */
+const prepareFile = (file: string): Effect.Effect<void, StoreError> =>
+  Effect.try({
+    try: () => {
+      fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+      fs.closeSync(fs.openSync(file, "a", 0o600))
+      return beginningOf(file)
+    },
+    catch: (cause) => unusable(file, cause)
+  }).pipe(Effect.flatMap((header) => {
+    if (header.length === 0) return Effect.void
+    if (header.toString("latin1", 0, magic.length) !== magic || header.length < headerLength) return Effect.fail(foreign(file, "it is not a SQLite database"))
+    return header.readUInt32BE(applicationIdOffset) === applicationId ? Effect.void : Effect.fail(foreign(file, "it is a SQLite database of another program"))
+  }))
+
+/** A file as it lies on the disk: its name may come to mean another one. */
+type Identity = `${bigint}:${bigint}` | undefined
+
+const identityOf = (file: string): Identity => {
+  const stats = fs.statSync(file, { bigint: true, throwIfNoEntry: false })
+  return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`
+}
+
+/** Opens a database, making its tables where it has none. The scope's end closes it. */
+const databaseOf = (file: string): Effect.Effect<SqlDatabase, SqlError | StoreError, Scope.Scope> =>
+  Effect.gen(function*() {
+    yield* prepareFile(file)
+    const db = yield* NodeSqlite.attempt("open", () => new DatabaseSync(file))
+    const { client: sql, transaction } = yield* NodeSqlite.make(db, busyMillis)
+    yield* NodeSqlite.attempt("open", () => db.exec(`PRAGMA busy_timeout=${blockingMillis}; PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF`))
+
+    const ownFile = identityOf(file)
+    let ownLog: Identity
+
+    /** Fails where the file that is written is not the one that others open. */
+    const ifThere = NodeSqlite.attempt("write", () => {
+      const log = identityOf(`${file}-wal`)
+      ownLog ??= log
+      if (identityOf(file) !== ownFile || log !== ownLog) throw new VanishedFile(file)
+    })
+
+    const isNew = Effect.gen(function*() {
+      const tables = yield* sql`select name from sqlite_schema limit 1`
+      if (tables.length > 0) return false
+      // In the same commit as the tables, and before the WAL, so that the file itself always has it.
+      yield* sql.unsafe(`PRAGMA application_id=${applicationId}`).unprepared
+      return true
+    })
+
+    let seenVersion: number | undefined
+    const database: SqlDatabase = {
+      sql,
+      place: file,
+      transaction: (work, options) => transaction(work, options).pipe(
+        // Afterwards as well: what was committed into a file that is gone is not kept.
+        (committed) => Effect.andThen(ifThere, Effect.tap(committed, ifThere))
+      ),
+      now: Clock.currentTimeMillis,
+      mayHaveChanged: Effect.map(oneOf(sql`pragma data_version`), (row) => {
+        const version = integer(row, "data_version")
+        const isChanged = version !== seenVersion
+        seenVersion = version
+        return isChanged
+      }),
+      pollMillis,
+      failureOf: (error) => sqliteFailure(file, error),
+      isInDoubt: () => false
+    }
+
+    yield* Schema.migrate({ ...database, transaction }, isNew)
+    const mode = yield* NodeSqlite.whileBusy(busyMillis)(oneOf(sql`pragma journal_mode=wal`))
+    if (text(mode, "journal_mode") !== "wal") return yield* unusable(file, new Error("its file system cannot share memory between processes, as SQLite's WAL mode needs"))
+    return database
+  })
+
+/** Opens the store in a file, or in the file {@link fileName} of a directory; both are made where they are missing. */
+export const make = (options: Options): Effect.Effect<SessionStore.Service, StoreError, Scope.Scope> =>
+  Effect.suspend(() => {
+    const file = path.resolve("file" in options ? options.file : path.join(options.directory, fileName))
+    return databaseOf(file).pipe(
+      Effect.catchTag("SqlError", (error) => Effect.fail(new SessionStore.SessionStoreError({ failure: sqliteFailure(file, error) }))),
+      Effect.flatMap((database) => SqlSessionStore.make(database, options))
+    )
+  })
+
+/**
+ * The store as a layer. Fails with `STORE_FAILED` where the file cannot be used, is
+ * damaged or another program's, with `STORE_FULL`, and with `FORMAT_UNSUPPORTED` where
+ * a later version wrote it; the file is untouched then.
+ */
+export const layer = (options: Options): Layer.Layer<SessionStore.SessionStore, StoreError> =>
+  Layer.effect(SessionStore.SessionStore, make(options))
+

@@ -1,0 +1,3 @@
+export * as SqlDatabase from "./SqlDatabase.ts"
+export * as SqlSessionStore from "./SqlSessionStore.ts"
+export * as SqliteSessionStore from "./SqliteSessionStore.ts"

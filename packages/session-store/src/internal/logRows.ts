@@ -1,0 +1,104 @@
+/** The rows of a log: appending, and reading in pages. */
+import type { InboxEntry, SessionEvent } from "@turnpike/contract"
+import * as Effect from "effect/Effect"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as Stream from "effect/Stream"
+import { type Batch, unpacked } from "./batch.ts"
+import { bytes, integer, type Row } from "./columns.ts"
+import type { LogFigures, Session } from "./sessionRows.ts"
+import { damaged, type StoreError } from "./storeFailure.ts"
+
+type Events = ReadonlyArray<SessionEvent.SessionEvent>
+
+/** The receipts that these events claim, in order. */
+export const claimedBy = (events: Events): ReadonlyArray<InboxEntry.ReceiptId> =>
+  events.flatMap((event) => event.type === "inbox/claimed" ? event.data.ids : [])
+
+/** What a log amounts to with these events at its end. */
+export const grown = (log: LogFigures, events: Events): LogFigures => ({
+  generation: log.generation,
+  next: log.next + events.length,
+  turns: log.turns + events.filter(({ type }) => type === "turn/start").length,
+  updated: events.at(-1)?.time ?? log.updated
+})
+
+/** Within a transaction that has made sure that the rows go on from the log's end. */
+export const insert = (sql: SqlClient, session: number, batches: ReadonlyArray<Batch>): Effect.Effect<void, SqlError> =>
+  Effect.forEach(batches, ({ bytes, codec, first, generation, last, sum }) =>
+    sql`insert into batches (session, first_seq, last_seq, generation, codec, sum, bytes)
+      values (${session}, ${first}, ${last}, ${generation}, ${codec}, ${sum}, ${bytes})`, { discard: true })
+
+const batchOf = (row: Row): Batch => ({
+  first: integer(row, "first_seq"),
+  last: integer(row, "last_seq"),
+  generation: integer(row, "generation"),
+  codec: integer(row, "codec"),
+  sum: integer(row, "sum"),
+  bytes: bytes(row, "bytes")
+})
+
+/** Where a reader is. */
+interface Cursor {
+  /** The last event that it has; -1 before the first. */
+  readonly after: number
+  /** How many rows it asks for next: few where they are large, many where they are small. */
+  readonly rows: number
+}
+
+const maxRows = 512
+
+/** The packed bytes that a page should have: 256 KiB. */
+const pageBytes = 256 * 1024
+
+interface Page {
+  readonly events: Events
+  readonly cursor: Cursor
+}
+
+const missing = (id: string, first: number, last: number): StoreError =>
+  damaged(id, first === last ? `event ${first} is missing` : `events ${first} to ${last} are missing`)
+
+/** The next events behind the cursor; none where there are no rows. */
+const page = (sql: SqlClient, { id, number }: Pick<Session, "id" | "number">, { after, rows }: Cursor): Effect.Effect<Page, SqlError | StoreError> =>
+  Effect.gen(function*() {
+    const found = yield* sql<Row>`select first_seq, last_seq, generation, codec, sum, bytes from batches
+      where session = ${number}
+        and first_seq >= coalesce((select max(first_seq) from batches where session = ${number} and first_seq <= ${after + 1}), 0)
+      order by first_seq limit ${rows}`
+    const events: Array<SessionEvent.SessionEvent> = []
+    let last = after
+    let size = 0
+    for (const [index, row] of found.entries()) {
+      const batch = batchOf(row)
+      if (batch.first > last + 1) return yield* missing(id, last + 1, batch.first - 1)
+      if (index > 0 && batch.first <= last) return yield* damaged(id, `events ${batch.first} to ${last} are there twice`)
+      size += batch.bytes.length
+      for (const event of yield* Effect.fromResult(unpacked(id, number, batch, after))) events.push(event)
+      last = Math.max(last, batch.last)
+    }
+    return { events, cursor: { after: last, rows: size < pageBytes ? Math.min(maxRows, rows * 2) : Math.max(1, rows >> 1) } }
+  })
+
+/**
+ * The events from `after` on up to those before `until`, in order. Fails where one
+ * of them is missing or cannot be read; `gone` says why rows can be missing that
+ * are no damage.
+ */
+export const read = (
+  sql: SqlClient,
+  session: Pick<Session, "id" | "number">,
+  after: number,
+  until: number,
+  gone: Effect.Effect<void, SqlError | StoreError>
+): Stream.Stream<SessionEvent.SessionEvent, SqlError | StoreError> =>
+  Stream.unfold({ after: Math.max(-1, after), rows: 16 }, (cursor: Cursor) =>
+    Effect.gen(function*() {
+      if (cursor.after + 1 >= until) return undefined
+      const { cursor: next, events } = yield* page(sql, session, cursor)
+      if (next.after === cursor.after) {
+        yield* gone
+        return yield* missing(session.id, cursor.after + 1, until - 1)
+      }
+      return [next.after < until ? events : events.filter(({ seq }) => seq < until), next] as const
+    })).pipe(Stream.flattenIterable)

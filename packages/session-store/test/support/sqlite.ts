@@ -1,0 +1,24 @@
+/** Stores and connections on a file. */
+import { SqliteSessionStore } from "@turnpike/session-store"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type { SqlClient } from "effect/sql/SqlClient"
+import * as path from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import * as NodeSqlite from "../../src/internal/nodeSqlite.ts"
+import { Directory } from "./directory.ts"
+
+/** The store's file in a directory. */
+export const fileIn = (directory: string): string => path.join(directory, SqliteSessionStore.fileName)
+
+/** A store in a directory of its own. */
+export const layer = Layer.unwrap(Effect.map(Directory, (directory) => SqliteSessionStore.layer({ directory }))).pipe(
+  Layer.provideMerge(Directory.layer)
+)
+
+/** A connection beside the store's. */
+export const client: Effect.Effect<SqlClient, unknown, Directory | Scope.Scope> = Effect.gen(function*() {
+  const file = fileIn(yield* Directory)
+  return (yield* NodeSqlite.make(new DatabaseSync(file, { timeout: 1_000 }), 1_000)).client
+})
