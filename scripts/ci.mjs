@@ -167,7 +167,11 @@ const parts = {
   deno: after("scripts/install-deno.mjs", suite("vitest.deno.config.ts", { limitMinutes: 5 }), { limitMinutes: 5 }),
   slow: after(
     "scripts/install-deno.mjs",
-    suite("vitest.slow.config.ts", { extra: { TURNPIKE_REQUIRE_CONTAINMENT: "1" }, limitMinutes: 15, reporter: "verbose" }),
+    after(
+      "scripts/install-postgres.mjs",
+      suite("vitest.slow.config.ts", { extra: { TURNPIKE_REQUIRE_CONTAINMENT: "1" }, limitMinutes: 15, reporter: "verbose" }),
+      { limitMinutes: 5 }
+    ),
     { limitMinutes: 5 }
   ),
   real: after("scripts/install-real.mjs", suite("vitest.real.config.ts", { extra: { TURNPIKE_REQUIRE_CONTAINMENT: "1" }, limitMinutes: 15, reporter: "verbose" }), { limitMinutes: 5 })

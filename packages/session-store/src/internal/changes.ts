@@ -56,8 +56,8 @@ export const make = ({ mayHaveChanged, pollMillis, sql }: SqlDatabase): Effect.E
 
     const among = (numbers: ReadonlyArray<number>) =>
       sql.onDialectOrElse({
-        pg: () => sql`(select value::bigint from json_array_elements_text(${JSON.stringify(numbers)}::json))`,
-        orElse: () => sql`(select value from json_each(${JSON.stringify(numbers)}))`
+        pg: () => sql`= any(string_to_array(${numbers.join(",")}, ',')::bigint[])`,
+        orElse: () => sql`in (select value from json_each(${JSON.stringify(numbers)}))`
       })
 
     /** Looks at all sessions that somebody waits for. */
@@ -65,7 +65,7 @@ export const make = ({ mayHaveChanged, pollMillis, sql }: SqlDatabase): Effect.E
       const numbers = [...waiters.keys()]
       for (let at = 0; at < numbers.length; at += askedAtOnce) {
         const asked = numbers.slice(at, at + askedAtOnce)
-        const rows = yield* sql<Row>`select number, next_seq, inbox_seq from sessions where id is not null and number in ${among(asked)}`
+        const rows = yield* sql<Row>`select number, next_seq, inbox_seq from sessions where id is not null and number ${among(asked)}`
         const found = new Map(rows.map((row) => [integer(row, "number"), { log: integer(row, "next_seq"), inbox: integer(row, "inbox_seq") }]))
         for (const number of asked) tell(number, found.get(number))
         yield* Effect.yieldNow

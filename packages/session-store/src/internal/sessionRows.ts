@@ -98,12 +98,22 @@ export const sessionOf = (row: Row): Result.Result<Session, StoreError> => {
   return Result.map(inboxFiguresOf(id, number, row), (inbox) => ({ number, id, header, log, inbox, lease: leaseOf(row) }))
 }
 
-/** Of a session that others may not change until the transaction is over; `lock` is for databases with many writers. */
+/**
+ * Finds a session. With `lock` no other transaction changes it until this one is
+ * over; it is read after that was waited for, with the lease that it has then.
+ */
 export const find = (sql: SqlClient, id: Scalars.SessionId, options?: { readonly lock: boolean }): Effect.Effect<Session, SqlError | StoreError> => {
-  const lock = options?.lock === true ? sql.onDialectOrElse({ pg: () => sql` for update of s`, orElse: () => sql`` }) : sql``
+  const lock = sql.onDialectOrElse({
+    pg: () => Effect.asVoid(sql`select number from sessions where id = ${id} for update`),
+    // A transaction of SQLite is the only one that writes.
+    orElse: () => Effect.void
+  })
   return Effect.flatMap(
-    sql`select ${sql.literal(columns)} from sessions s left join owners o on o.id = s.owner where s.id = ${id}${lock}`,
-    ([row]) => row === undefined ? Effect.fail(unknown(id)) : Effect.fromResult(sessionOf(row as Row))
+    Effect.andThen(
+      options?.lock === true ? lock : Effect.void,
+      sql<Row>`select ${sql.literal(columns)} from sessions s left join owners o on o.id = s.owner where s.id = ${id}`
+    ),
+    ([row]) => row === undefined ? Effect.fail(unknown(id)) : Effect.fromResult(sessionOf(row))
   )
 }
 
