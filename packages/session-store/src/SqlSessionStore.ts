@@ -106,7 +106,7 @@ export const make = (database: SqlDatabase, options: Options = {}): Effect.Effec
         ).pipe(Stream.flattenIterable))))
 
     const refuseHeld = (session: Sessions.Session, time: number): Effect.Effect<void, StoreError> =>
-      leases.runs(session.lease, time) ? Effect.fail(busy(session.id, session.lease.holder)) : Effect.void
+      session.lease !== undefined && leases.runs(session, time) ? Effect.fail(busy(session.id, session.lease.holder)) : Effect.void
 
     /** What the whole log amounts to; `from` is what was read already. */
     const folded = (session: Sessions.Session, from: LogState.LogState): Effect.Effect<LogState.LogState, SqlError | StoreError> =>
@@ -130,6 +130,7 @@ export const make = (database: SqlDatabase, options: Options = {}): Effect.Effec
         const header = yield* Effect.fromResult(Sessions.headerOf(seen))
         // A long log takes its time, and others shall write meanwhile: it is read before the transaction.
         const before = yield* folded(seen, LogState.empty())
+        let held: number | undefined
         const take = transaction(
           Effect.gen(function*() {
             const session = yield* locked(id)
@@ -138,11 +139,18 @@ export const make = (database: SqlDatabase, options: Options = {}): Effect.Effec
             if (session.number !== seen.number) return yield* unknown(id)
             const state = yield* folded(session, before)
             yield* leases.begin
-            return yield* Writer.take(database, { session, state, header, holder, since, owner: leases.owner, time: yield* recordTime })
+            const one = yield* Writer.take(database, { session, state, header, holder, since, owner: leases.owner, time: yield* recordTime })
+            // Before the commit, so that no other fiber finds a lease of this store that it does not seem to hold.
+            leases.hold(held = session.number)
+            return one
           }),
           { sync: true }
-        )
-        const taken = yield* Effect.acquireRelease(take, (one) => Writer.release(database, one))
+        ).pipe(Effect.onError(() => Effect.sync(() => held === undefined ? undefined : leases.forget(held))))
+        const taken = yield* Effect.acquireRelease(take, (one) =>
+          Effect.suspend(() => {
+            one.isReleased = true
+            return leases.release(one.session.number, one.session.log.generation)
+          }))
         changes.tell(taken.session.number, lengthsOf(taken.session))
         return Writer.make(database, taken, { told, tell: changes.tell, time: recordTime })
       }).pipe(told)
@@ -239,7 +247,7 @@ export const make = (database: SqlDatabase, options: Options = {}): Effect.Effec
         turns: session.log.turns,
         updated: session.log.updated,
         pending: session.inbox.pending,
-        holder: leases.runs(session.lease, time) ? session.lease.holder : undefined
+        holder: leases.runs(session, time) ? session.lease?.holder : undefined
       }))
 
     return {

@@ -59,7 +59,6 @@ export const whileBusy = (millis: number) => <A, E, R>(work: Effect.Effect<A, E 
     times: Math.ceil(millis / 10)
   })
 
-/** The statements that are not prepared: they take effect when they are, and a transaction has to be able to end. */
 const noTransaction = /no transaction is active/iu
 
 export interface NodeSqlite {
@@ -78,6 +77,7 @@ export const make = (db: DatabaseSync, busyMillis: number): Effect.Effect<NodeSq
   Effect.gen(function*() {
     const prepared = new Map<string, StatementSync>()
     let level: Level | undefined
+    let isSuspect = false
     yield* Effect.addFinalizer(() => Effect.catch(attempt("close", () => db.close()), (error) => Effect.logWarning("the database was not closed", error)))
 
     const prepare = (sql: string): StatementSync => {
@@ -97,8 +97,29 @@ export const make = (db: DatabaseSync, busyMillis: number): Effect.Effect<NodeSq
         // Not prepared: a pragma takes effect when it is prepared, and never again.
         if (level !== wanted) db.exec(`PRAGMA synchronous=${wanted}`)
         level = wanted
+        if (isSuspect) checkpoint()
         prepare("BEGIN IMMEDIATE").run()
       })
+
+    /**
+     * A commit whose sync failed is undone, but the system takes what it could not write for written, and
+     * says so no second time: https://wiki.postgresql.org/wiki/Fsync_Errors. So nothing is acknowledged
+     * any more until all that stands in the log was written anew, into the file itself.
+     */
+    const commit = attempt("commit", () => {
+      try {
+        prepare("COMMIT").run()
+      } catch (cause) {
+        if (((codeOf(cause) ?? 0) & 0xff) === codes.ioError) isSuspect = true
+        throw cause
+      }
+    })
+
+    const checkpoint = () => {
+      const [row] = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").all()
+      if (row?.["busy"] !== 0) throw Object.assign(new Error("others read what has to be written anew"), { errcode: codes.busy })
+      isSuspect = false
+    }
 
     /** SQLite ends a transaction by itself where the disk is full or fails, which is all that a rollback is for. */
     const rollback = Effect.catch(attempt("rollback", () => {
@@ -108,6 +129,8 @@ export const make = (db: DatabaseSync, busyMillis: number): Effect.Effect<NodeSq
     const control = (sql: string): Effect.Effect<ReadonlyArray<SqlConnection.Row>, SqlError> =>
       sql === beginOf("FULL") || sql === beginOf("NORMAL")
         ? Effect.as(begin(sql === beginOf("FULL") ? "FULL" : "NORMAL"), [])
+        : sql === "COMMIT"
+        ? Effect.as(commit, [])
         : sql === "ROLLBACK"
         ? Effect.as(rollback, [])
         : rows(sql, [])

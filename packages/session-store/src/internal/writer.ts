@@ -70,21 +70,6 @@ export const take = (
     return { session: { ...current, log }, owner, header, recovery: { closed, cutBytes: 0, requeued }, isReleased: false }
   })
 
-/** Lets go of a session, unless somebody has taken it over. It runs out by itself where the database cannot be asked. */
-export const release = (database: SqlDatabase, taken: Taken): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    const { owner, session } = taken
-    taken.isReleased = true
-    return database.transaction(
-      database.sql`update sessions set owner = null, holder = null, since = null
-        where number = ${session.number} and generation = ${session.log.generation} and owner = ${owner}`,
-      { sync: false }
-    ).pipe(
-      Effect.asVoid,
-      Effect.catchCause((cause) => Effect.logWarning(`session ${session.id} could not be let go; its lease runs out by itself`, cause))
-    )
-  })
-
 interface Surroundings {
   readonly told: <A, R>(work: Effect.Effect<A, SqlError | StoreError, R>) => Effect.Effect<A, StoreError, R>
   readonly tell: Changes["tell"]

@@ -1,0 +1,15 @@
+/** The store that a program of the tests is told to use, as JSON in its first argument. */
+import type { SessionStore } from "@turnpike/kernel"
+import { PgSessionStore, SqliteSessionStore } from "@turnpike/session-store"
+import type * as Layer from "effect/Layer"
+
+export type StoreName =
+  | { readonly kind: "sqlite"; readonly directory: string; readonly leaseMillis?: number }
+  | { readonly kind: "postgres"; readonly server: PgSessionStore.Options; readonly leaseMillis?: number }
+
+export const layerOf = (name: StoreName): Layer.Layer<SessionStore.SessionStore, SessionStore.SessionStoreError> => {
+  const lease = name.leaseMillis === undefined ? {} : { lease: name.leaseMillis }
+  return name.kind === "sqlite"
+    ? SqliteSessionStore.layer({ directory: name.directory, ...lease })
+    : PgSessionStore.layer({ ...name.server, ...lease })
+}
