@@ -67,13 +67,14 @@ export type Variables = { readonly [name: string]: string | undefined }
  * `undefined` removes, a variable. A mark that `changes` sets stays set.
  */
 export const make = (inherited: Variables, changes: Variables = {}): Record<string, string> => {
-  const environment: Record<string, string> = {}
+  const environment = new Map<string, string>()
   for (const [name, value] of Object.entries(inherited)) {
-    if (value !== undefined && !isAgentMarker(name)) environment[name] = value
+    if (value !== undefined && !isAgentMarker(name)) environment.set(name, value)
   }
   for (const [name, value] of Object.entries(changes)) {
-    if (value === undefined) delete environment[name]
-    else environment[name] = value
+    if (value === undefined) environment.delete(name)
+    else environment.set(name, value)
   }
-  return environment
+  // By assignment a variable named `__proto__` would be lost.
+  return Object.fromEntries(environment)
 }

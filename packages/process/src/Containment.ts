@@ -57,7 +57,11 @@ export interface Prepared {
   readonly wrap: (program: string, args: ReadonlyArray<string>) => readonly [string, ...Array<string>]
 }
 
-export type Probed = { readonly strategy: Strategy } & (
+export type Probed = {
+  readonly strategy: Strategy
+  /** Present where the trial itself could not be made, for want of time, memory or descriptors: ask again. */
+  readonly mayPass?: true
+} & (
   | { readonly prepared: Prepared; readonly availability: Available }
   | { readonly prepared: undefined; readonly availability: Unavailable }
 )
@@ -146,7 +150,9 @@ const probeNamespace = Effect.fnUntraced(function*(
 ) {
   const { code, stderr } = yield* runOnce([...wrapper, paths["sh"]!, "-c", "exit 42"])
   if (code !== 42) {
-    return unavailable(availability.strategy, stderr === "" ? `its programs ended with ${code} instead of 42` : stderr, remedy)
+    const refused = unavailable(availability.strategy, stderr === "" ? `its programs ended with ${code} instead of 42` : stderr, remedy)
+    // What has no exit code did not start, or did not end in time.
+    return typeof code === "number" ? refused : { ...refused, mayPass: true as const }
   }
   return available(availability, own, (program, args) => [
     ...wrapper, paths["sh"]!, "-c", holdScript, String(own), paths["setsid"]!, program, ...args

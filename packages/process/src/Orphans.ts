@@ -40,7 +40,7 @@ export const reap = Effect.fn("Orphans.reap")(function*(options: Options = {}) {
       pid: row.pid,
       parentPid: row.parentPid,
       started: row.started,
-      command: (options.redact ?? ((text) => text))(table.command(row.pid)).slice(0, 256),
+      command: ProcessInfo.shownCommand(table.command(row.pid), options.redact ?? ((text) => text)),
       insideGroup: false,
       foundBy: "tag"
     }))

@@ -84,7 +84,10 @@ export class ContainmentFailed extends Schema.TaggedError<ContainmentFailed>()("
   }
 }
 
-/** The operating system refused to start the program for a reason without a name of its own here. */
+/**
+ * The program was not started for a reason without a name of its own here: the
+ * system's, or `ECANCELED` where the supervisor's own scope has ended.
+ */
 export class SpawnRefused extends Schema.TaggedError<SpawnRefused>()("SpawnRefused", {
   program: Schema.String,
   code: Schema.String,
@@ -94,7 +97,9 @@ export class SpawnRefused extends Schema.TaggedError<SpawnRefused>()("SpawnRefus
     const remedy = this.code === "EAGAIN" || this.code === "ENOMEM" || this.code === "EMFILE" || this.code === "ENFILE"
       ? "; the machine or its limits (ulimit -u, ulimit -n) are exhausted"
       : ""
-    return `the system refused to start ${this.program} (${this.code}: ${this.detail})${remedy}`
+    return this.code === "ECANCELED"
+      ? `${this.program} was not started: ${this.detail}`
+      : `the system refused to start ${this.program} (${this.code}: ${this.detail})${remedy}`
   }
 }
 

@@ -27,5 +27,15 @@ export interface ProcessInfo {
  */
 export type Evidence = "parent" | "tag" | "group" | "pipe" | "seen"
 
+const commandCharacters = 256
+
+/** A command line as a report shows it: redacted first, then bounded; no character is cut in two. */
+export const shownCommand = (command: string, redact: (text: string) => string): string => {
+  const whole = redact(command)
+  if (whole.length <= commandCharacters) return whole
+  const cut = whole.slice(0, commandCharacters)
+  return /[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut
+}
+
 /** Names a process for good: no two processes since boot have the same. */
 export const identity = (process: { readonly pid: number; readonly started: number }): string => `${process.pid}:${process.started}`

@@ -62,7 +62,7 @@ export interface Service {
    * or the machine does not allow it.
    */
   readonly spawn: (command: Command.Command) => Effect.Effect<Child, ProcessError.ProcessError, Scope.Scope>
-  /** Which strategies work here, and why others do not; tried out once. */
+  /** Which strategies work here, and why others do not; tried out once, unless the machine was too busy to tell. */
   readonly probe: Effect.Effect<ReadonlyArray<Containment.Availability>>
   /** The strategy of commands that name none. */
   readonly containment: Effect.Effect<Containment.Available, ProcessError.ProcessError>
@@ -84,11 +84,15 @@ export const make = Effect.fn("Supervisor.make")(function*(options: Options = {}
   const tagPrefix = options.tagPrefix ?? OwnerTag.defaultPrefix
   const redact = options.redact ?? ((text: string) => text)
   const inherited = () => options.environment ?? process.env
-  const probed = yield* Effect.cached(Effect.suspend(() =>
-    Containment.probe({ tini: options.tini, searchPath: inherited()["PATH"] ?? "" })
-  ))
+  const [probedOnce, forget] = yield* Effect.cachedInvalidateWithTTL(
+    Effect.suspend(() => Containment.probe({ tini: options.tini, searchPath: inherited()["PATH"] ?? "" })),
+    "Infinity"
+  )
+  // A weaker containment for the supervisor's whole life is no answer to a machine that was busy once.
+  const probed = Effect.tap(probedOnce, (all) => all.some((one) => one.mayPass === true) ? forget : Effect.void)
 
   const open = new Set<Child>()
+  let isOver = false
   const watchdogEnvironment: Record<string, string> = { [OwnerTag.watchdogVariable]: "1" }
   for (const [name, value] of Object.entries(process.env)) {
     // The tags of supervisors above let those find our watchdog, too.
@@ -96,10 +100,10 @@ export const make = Effect.fn("Supervisor.make")(function*(options: Options = {}
   }
   const watchdog = Watchdog.make(OwnerTag.format(owner), watchdogEnvironment)
   yield* Effect.addFinalizer(() =>
-    Effect.andThen(
-      Effect.forEach([...open], (child) => child.close, { concurrency: "unbounded", discard: true }),
-      Effect.sync(watchdog.done)
-    )
+    Effect.suspend(() => {
+      isOver = true
+      return Effect.forEach([...open], (child) => child.close, { concurrency: "unbounded", discard: true })
+    }).pipe(Effect.andThen(Effect.sync(watchdog.done)))
   )
 
   const reaped = options.reapOrphans === false ? nothing : yield* Orphans.reap({ tagPrefix, redact })
@@ -140,6 +144,8 @@ export const make = Effect.fn("Supervisor.make")(function*(options: Options = {}
     const cwd = path.resolve(command.cwd)
     const args = command.args ?? []
     const limits = yield* validate(command)
+    // The watchdog is gone: nobody would kill what this process leaves behind.
+    if (isOver) return yield* supervisorIsOver(command.program)
     const prepared = yield* choose(command.containment ?? options.containment)
     const environment = ChildEnvironment.make(inherited(), command.env)
     yield* ProgramPath.checkDirectory(command.program, cwd)
@@ -197,14 +203,20 @@ export const make = Effect.fn("Supervisor.make")(function*(options: Options = {}
     return { supervised, program, strategy }
   })
 
+  const giveBack = (supervised: SupervisedChild.SupervisedChild) => Effect.ensuring(supervised.child.close, supervised.release)
+
   const spawn = Effect.fn("Supervisor.spawn")(function*(command: Command.Command) {
     const { program, strategy, supervised } = yield* Effect.acquireRelease(
       spawnUnscoped(command),
-      ({ supervised }) => Effect.andThen(supervised.child.close, supervised.release)
+      ({ supervised }) => giveBack(supervised)
     )
-    yield* supervised.started.pipe(
-      Effect.mapError((detail) => ProcessError.fromReason(new ProcessError.ContainmentFailed({ strategy, program, detail })))
-    )
+    // What began while the supervisor was ending is not among those that it has closed.
+    const start = isOver
+      ? Effect.fail(supervisorIsOver(program))
+      : Effect.mapError(supervised.started, (detail) =>
+        ProcessError.fromReason(new ProcessError.ContainmentFailed({ strategy, program, detail })))
+    // A scope may go on for long after a failed start.
+    yield* Effect.tapError(start, () => giveBack(supervised))
     return supervised.child
   })
 
@@ -218,6 +230,9 @@ export const make = Effect.fn("Supervisor.make")(function*(options: Options = {}
 
 /** A supervisor for as long as the layer lives. */
 export const layer = (options: Options = {}): Layer.Layer<Supervisor> => Layer.effect(Supervisor, make(options))
+
+const supervisorIsOver = (program: string) =>
+  ProcessError.fromReason(new ProcessError.SpawnRefused({ program, code: "ECANCELED", detail: "the supervisor's scope has ended" }))
 
 const unavailable = ({ remedy, strategy, why }: Containment.Unavailable) =>
   ProcessError.fromReason(new ProcessError.ContainmentUnavailable({ strategy, why, remedy }))
@@ -233,15 +248,24 @@ const lookNowAndThen = (
   let timer: NodeJS.Timeout
   const look = (delayMs: number) => {
     timer = setTimeout(() => {
-      const living = new Set(family.living().map(({ row }) => ProcessInfo.identity(row)))
-      for (const [id, row] of untagged) {
-        if (living.has(id)) continue
-        untagged.delete(id)
-        watchdog.remove(row)
-      }
+      tidy()
       look(Math.min(most, delayMs * 2))
     }, delayMs)
     timer.unref()
+  }
+  const tidy = () => {
+    let living: ReadonlySet<string>
+    try {
+      living = new Set(family.living().map(({ row }) => ProcessInfo.identity(row)))
+    } catch {
+      // The system let nobody look. Nothing is known to be gone, and the next look may be luckier.
+      return
+    }
+    for (const [id, row] of untagged) {
+      if (living.has(id)) continue
+      untagged.delete(id)
+      watchdog.remove(row)
+    }
   }
   look(most / 20)
   return () => clearTimeout(timer)
@@ -251,13 +275,19 @@ const validate = (command: Command.Command) => {
   const invalid = (field: string, why: string) =>
     Effect.fail(ProcessError.fromReason(new ProcessError.InvalidCommand({ program: command.program, field, why })))
   if (command.program === "") return invalid("program", "is empty")
-  if (command.program.includes("\0")) return invalid("program", "holds a NUL character")
-  if (command.cwd.includes("\0")) return invalid("cwd", "holds a NUL character")
-  const badArgument = command.args?.findIndex((argument) => argument.includes("\0")) ?? -1
-  if (badArgument !== -1) return invalid(`args[${badArgument}]`, "holds a NUL character")
-  for (const [name, value] of Object.entries(command.env ?? {})) {
-    if (name === "" || /[=\0]/.test(name)) return invalid(`env[${JSON.stringify(name)}]`, "is not the name of a variable")
-    if (value?.includes("\0")) return invalid(`env.${name}`, "holds a NUL character")
+  const texts = [
+    ["program", command.program],
+    ["cwd", command.cwd],
+    ...(command.args ?? []).map((argument, index) => [`args[${index}]`, argument] as const),
+    ...Object.entries(command.env ?? {}).map(([name, value]) => [`env.${name}`, value ?? ""] as const)
+  ] as const
+  for (const name of Object.keys(command.env ?? {})) {
+    if (name === "" || /[=\0]|\p{Surrogate}/u.test(name)) return invalid(`env[${JSON.stringify(name)}]`, "is not the name of a variable")
+  }
+  for (const [field, text] of texts) {
+    if (text.includes("\0")) return invalid(field, "holds a NUL character")
+    // It would arrive as another character.
+    if (/\p{Surrogate}/u.test(text)) return invalid(field, "holds half a surrogate pair, which is no text that a program can be given")
   }
   const maxLineBytes = command.maxLineBytes ?? LineSplitter.defaults.maxLineBytes
   if (!Number.isInteger(maxLineBytes) || maxLineBytes < 1 || maxLineBytes > Command.largestLineBytes) {

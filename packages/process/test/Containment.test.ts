@@ -1,10 +1,14 @@
 import { assert, describe, it, vi } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { spawnSync } from "node:child_process"
 import { once } from "node:events"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { fileURLToPath } from "node:url"
 import { Worker } from "node:worker_threads"
+import type * as Command from "../src/Command.ts"
 import * as Containment from "../src/Containment.ts"
 import * as Supervisor from "../src/Supervisor.ts"
 import * as Specimens from "./support/specimens.ts"
@@ -103,6 +107,55 @@ describe.skipIf(!linux)("Supervisor", () => {
           "containment pid-namespace could not be set up, so /bin/true was not started: unshare: No space left on device"
         )
       }))))
+
+  it.live("tries a containment out again where the machine was too busy for the trial", () =>
+    withPrograms(["sh", "setpriv", "setsid", "grep"], (directory) =>
+      Effect.scoped(Effect.gen(function*() {
+        writeProgram(directory, "unshare", `[ -e ${directory}/tried ] && exit 42; : >${directory}/tried; kill -s KILL $$`)
+        const supervisor = yield* Supervisor.make({ environment: { PATH: directory }, tini: false, reapOrphans: false })
+        const available = Effect.map(supervisor.probe, (all) => all.find((one) => one.strategy === "pid-namespace")!.available)
+        assert.deepStrictEqual([yield* available, yield* available, yield* available], [false, true, true])
+      }))))
+
+  for (const { missing, strategy, tini } of stages(isRoot ? "root" : "an ordinary user")) {
+    if (tini === false) continue
+    it.live.skipIf(missing !== undefined)(`ends everything though no more files can be opened: ${strategy}`, () =>
+      Effect.sync(() => {
+        const program = fileURLToPath(new URL("support/descriptors.ts", import.meta.url))
+        const run = spawnSync("sh", ["-c", "ulimit -n 120 && exec \"$@\"", "sh", process.execPath, "--conditions=turnpike-source", program, strategy], {
+          encoding: "utf8",
+          timeout: 25_000
+        })
+        assert.strictEqual(run.stderr, "")
+        const facts = JSON.parse(run.stdout) as Record<string, unknown>
+        assert.deepStrictEqual(facts, { killed: 2, survivors: 0, left: 0, refused: "SpawnRefused" })
+      }))
+  }
+
+  it.live("gives an argument as it is, or refuses it", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const supervisor = yield* Supervisor.make({ reapOrphans: false })
+      const refuse = (command: Partial<Command.Command>) =>
+        Effect.map(Effect.flip(supervisor.spawn({ program: "true", cwd: "/", ...command })), (error) => error.message)
+      const half = "holds half a surrogate pair, which is no text that a program can be given"
+      assert.deepStrictEqual(
+        [yield* refuse({ args: ["\ud83d"] }), yield* refuse({ env: { A: "x\udc00" } }), yield* refuse({ env: { "\udc00": "x" } })],
+        [
+          `the command "true" is not valid: args[0] ${half}`,
+          `the command "true" is not valid: env.A ${half}`,
+          "the command \"true\" is not valid: env[\"\\udc00\"] is not the name of a variable"
+        ]
+      )
+      const child = yield* supervisor.spawn({ program: "sh", args: ["-c", "echo \"$1 $__proto__\"", "sh", "😀"], cwd: "/", env: { ["__proto__"]: "kept" } })
+      assert.deepStrictEqual((yield* Stream.runCollect(child.lines)).map((line) => line._tag === "Text" ? line.text : line), ["😀 kept"])
+    })))
+
+  it.live("starts nothing once its own scope has ended", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const supervisor = yield* Effect.scoped(Supervisor.make({ reapOrphans: false }))
+      const error = yield* Effect.flip(supervisor.spawn({ program: "true", cwd: "/" }))
+      assert.strictEqual(error.message, "true was not started: the supervisor's scope has ended")
+    })))
 
   it.live("closes what is still running when its own scope ends before the commands'", () =>
     Effect.scoped(Effect.gen(function*() {

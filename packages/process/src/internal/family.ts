@@ -50,8 +50,6 @@ export interface Family {
   readonly suspects: () => ReadonlyArray<Member>
 }
 
-const commandLength = 256
-
 export const make = (
   table: ProcessTable,
   root: Root,
@@ -176,7 +174,7 @@ export const make = (
       pid: row.pid,
       parentPid: row.parentPid,
       started: row.started,
-      command: options.redact(table.command(row.pid)).slice(0, commandLength),
+      command: ProcessInfo.shownCommand(table.command(row.pid), options.redact),
       insideGroup: row.group === group,
       foundBy
     }))

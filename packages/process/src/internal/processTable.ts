@@ -4,10 +4,12 @@
  *
  * A process that ends while it is being read is left out. Linux answers from
  * `/proc`; elsewhere `ps` answers, without environments, pipes and namespaces;
- * where neither can be had, single processes are looked for by their number.
+ * where neither can be had, single processes are looked for by their number. It
+ * throws where the system lets nobody look: what cannot be seen is not gone.
  */
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
+import * as SpareDescriptor from "./spareDescriptor.ts"
 
 export interface Row {
   readonly pid: number
@@ -42,21 +44,26 @@ export interface ProcessTable {
  */
 const makeReader = (): (path: string) => string => {
   let buffer = Buffer.allocUnsafeSlow(16 * 1024)
-  return (path) => {
-    let file: number | undefined
+  const whole = (path: string) => {
+    const file = fs.openSync(path, "r")
     try {
-      file = fs.openSync(path, "r")
       let length = 0
       for (let read = -1; read !== 0; length += read) {
         if (length === buffer.length) buffer = Buffer.concat([buffer], length * 2)
         read = fs.readSync(file, buffer, length, buffer.length - length, null)
       }
       return buffer.toString("latin1", 0, length)
-    } catch {
+    } finally {
+      fs.closeSync(file)
+    }
+  }
+  return (path) => {
+    try {
+      return SpareDescriptor.read(() => whole(path))
+    } catch (error) {
+      if (SpareDescriptor.isExhausted(error)) throw error
       // Gone, or not ours to read: the callers treat both as "nothing known".
       return ""
-    } finally {
-      if (file !== undefined) fs.closeSync(file)
     }
   }
 }
@@ -87,7 +94,7 @@ const procfs: ProcessTable = {
   source: "procfs",
   rows: () => {
     const rows: Array<Row> = []
-    for (const name of fs.readdirSync("/proc")) {
+    for (const name of SpareDescriptor.read(() => fs.readdirSync("/proc"))) {
       const first = name.charCodeAt(0)
       if (first < 48 || first > 57) continue
       const row = parseStat(readText(`/proc/${name}/stat`))
@@ -105,7 +112,7 @@ const procfs: ProcessTable = {
   environment: (pid) => readText(`/proc/${pid}/environ`),
   files: (pid, most) => {
     try {
-      const names = fs.readdirSync(`/proc/${pid}/fd`).slice(0, most)
+      const names = SpareDescriptor.read(() => fs.readdirSync(`/proc/${pid}/fd`)).slice(0, most)
       return names.flatMap((name) => {
         try {
           return [fs.readlinkSync(`/proc/${pid}/fd/${name}`)]
@@ -113,7 +120,8 @@ const procfs: ProcessTable = {
           return []
         }
       })
-    } catch {
+    } catch (error) {
+      if (SpareDescriptor.isExhausted(error)) throw error
       return []
     }
   },
@@ -208,6 +216,7 @@ export const ofThisMachine = (): ProcessTable => {
       return none
     }
   }
+  SpareDescriptor.hold()
   try {
     return fs.readlinkSync("/proc/self") === String(process.pid) ? procfs : none
   } catch {

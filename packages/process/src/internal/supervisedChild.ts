@@ -96,10 +96,19 @@ export const make = (parts: Parts): SupervisedChild => {
   const letGoWhenEmpty = (delayMs: number) => {
     const timer = setTimeout(() => {
       if (closing || Deferred.isDoneUnsafe(rootGone)) return
-      if (others().length === 0) node.control.end()
+      if (isEmpty()) node.control.end()
       else letGoWhenEmpty(Math.min(1000, delayMs * 2))
     }, delayMs)
     timer.unref()
+  }
+
+  const isEmpty = (): boolean => {
+    try {
+      return others().length === 0
+    } catch {
+      // The system let nobody look; the next look may be luckier, and `close` says so where it is not.
+      return false
+    }
   }
 
   const onRootExit = (code: number | null, signal: NodeJS.Signals | null) => {
@@ -353,7 +362,12 @@ export const make = (parts: Parts): SupervisedChild => {
   const close = Effect.suspend(() => {
     if (closing) return Deferred.await(closed)
     closing = true
-    return Effect.onExit(closeOnce, (result) => Effect.sync(() => Deferred.doneUnsafe(closed, result)))
+    return Effect.onExit(closeOnce, (result) =>
+      Effect.sync(() => {
+        // Nobody could look for the descendants: what can be reached blindly dies, the rest stays the watchdog's.
+        if (Exit.isFailure(result) && !Deferred.isDoneUnsafe(rootGone)) NodeChild.kill(-node.pid, "SIGKILL")
+        Deferred.doneUnsafe(closed, result)
+      }))
   }).pipe(Effect.uninterruptible)
 
   return {

@@ -8,9 +8,12 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 
+/** The longest wait that a timer takes, some 25 days; it takes a longer one for none at all. */
+const longestMs = 2 ** 31 - 1
+
 export const sleep = (ms: number): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
-    const timer = setTimeout(() => resume(Effect.void), ms)
+    const timer = setTimeout(() => resume(Effect.void), Math.min(ms, longestMs))
     return Effect.sync(() => clearTimeout(timer))
   })
 

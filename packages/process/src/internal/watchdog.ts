@@ -98,21 +98,27 @@ export const make = (tagValue: string, environment: Record<string, string>): Wat
     const lost = () => {
       if (child !== started) return
       child = undefined
-      if (!finished && roots.size > 0 && failures < 5) {
+      while (child === undefined && !finished && roots.size > 0 && failures < 5) {
         failures++
-        begin()
+        try {
+          begin()
+        } catch {
+          // Nobody waits for this one; where the system stays like that, the next spawn says so.
+          child = undefined
+        }
       }
     }
     started.on("exit", lost)
     started.on("error", lost)
-    started.stdin!.on("error", () => {})
+    // Where no more files can be open it has no pipe either, and the error event comes.
+    started.stdin?.on("error", () => {})
     // It must not keep the supervisor's event loop alive.
     started.unref()
-    ;(started.stdin as Writable & { unref?: () => void }).unref?.()
+    ;(started.stdin as Writable & { unref?: () => void } | null | undefined)?.unref?.()
     for (const line of roots) write(`+ ${line}\n`)
   }
   const write = (line: string) => {
-    if (child !== undefined && child.stdin !== null && child.stdin.writable) child.stdin.write(line)
+    if (child?.stdin?.writable === true) child.stdin.write(line)
   }
 
   return {
