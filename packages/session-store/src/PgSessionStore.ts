@@ -17,6 +17,7 @@ import { integer, oneOf } from "./internal/columns.ts"
 import { isInDoubt, pgFailure } from "./internal/pgFailure.ts"
 import * as Schema from "./internal/schema.ts"
 import { failed, type StoreError } from "./internal/storeFailure.ts"
+import { toldBy } from "./internal/told.ts"
 import type { SqlDatabase } from "./SqlDatabase.ts"
 import * as SqlSessionStore from "./SqlSessionStore.ts"
 
@@ -135,10 +136,13 @@ const databaseOf = (options: Options): Effect.Effect<SqlDatabase, SqlError | Sto
 
 /** Opens the store in a database, whose tables are made where they are missing. */
 export const make = (options: Options): Effect.Effect<SessionStore.Service, StoreError, Scope.Scope> =>
-  databaseOf(options).pipe(
-    Effect.catchTag("SqlError", (error) => Effect.fail(new SessionStore.SessionStoreError({ failure: pgFailure(placeOf(options), error) }))),
-    Effect.flatMap((database) => SqlSessionStore.make(database, options))
-  )
+  Effect.suspend(() => {
+    const place = placeOf(options)
+    return databaseOf(options).pipe(
+      toldBy({ place, failureOf: (error) => pgFailure(place, error) }),
+      Effect.flatMap((database) => SqlSessionStore.make(database, options))
+    )
+  })
 
 /**
  * The store as a layer. Fails with `STORE_FAILED` where the server cannot be reached or

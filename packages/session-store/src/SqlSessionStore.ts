@@ -7,7 +7,7 @@
  * only grows.
  */
 import type { InboxEntry, Scalars, SessionEvent, SessionHeader } from "@turnpike/contract"
-import { LogState, SessionStore } from "@turnpike/kernel"
+import { LogState, type SessionStore } from "@turnpike/kernel"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -16,13 +16,14 @@ import type * as Scope from "effect/Scope"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
 import * as Changes from "./internal/changes.ts"
-import { DamagedColumn, integer, type Row } from "./internal/columns.ts"
+import { integer, type Row } from "./internal/columns.ts"
 import * as Inbox from "./internal/inboxRows.ts"
 import * as Leases from "./internal/leases.ts"
 import * as Log from "./internal/logRows.ts"
 import * as Restore from "./internal/restore.ts"
 import * as Sessions from "./internal/sessionRows.ts"
 import { busy, exists, failed, type StoreError, unknown } from "./internal/storeFailure.ts"
+import { toldBy } from "./internal/told.ts"
 import * as Writer from "./internal/writer.ts"
 import type { SqlDatabase } from "./SqlDatabase.ts"
 
@@ -43,25 +44,12 @@ const recordTime = Effect.map(Clock.currentTimeMillis, (millis) => Math.max(0, M
 /** Answers a store over a database whose tables are there, and ends its leases with the scope. */
 export const make = (database: SqlDatabase, options: Options = {}): Effect.Effect<SessionStore.Service, StoreError, Scope.Scope> =>
   Effect.gen(function*() {
-    const { failureOf, now, sql, transaction } = database
+    const { now, sql, transaction } = database
     const lease = Duration.fromInputUnsafe(options.lease ?? defaultLease)
     const leases = yield* Leases.make(database, lease)
     const changes = yield* Changes.make(database)
 
-    /** What the database says, in the words of a store. */
-    const told = <A, R>(work: Effect.Effect<A, SqlError | StoreError, R>): Effect.Effect<A, StoreError, R> =>
-      work.pipe(
-        Effect.catchDefect((defect) =>
-          defect instanceof DamagedColumn ? Effect.fail(damagedStore(defect)) : Effect.die(defect)),
-        Effect.catchTag("SqlError", (error) => Effect.fail(new SessionStore.SessionStoreError({ failure: failureOf(error) })))
-      )
-
-    const damagedStore = ({ message }: DamagedColumn) =>
-      failed("STORE_FAILED", `the sessions in ${database.place} are damaged: ${message}`, {
-        retryable: false,
-        remedy: "Nothing was changed. Restore them from a copy.",
-        data: { place: database.place }
-      })
+    const told = toldBy(database)
 
     const toldStream = <A, R>(stream: Stream.Stream<A, SqlError | StoreError, R>): Stream.Stream<A, StoreError, R> =>
       stream.pipe(

@@ -20,6 +20,7 @@ import * as NodeSqlite from "./internal/nodeSqlite.ts"
 import * as Schema from "./internal/schema.ts"
 import { sqliteFailure, VanishedFile } from "./internal/sqliteFailure.ts"
 import { failed, type StoreError } from "./internal/storeFailure.ts"
+import { toldBy } from "./internal/told.ts"
 import type { SqlDatabase } from "./SqlDatabase.ts"
 import * as SqlSessionStore from "./SqlSessionStore.ts"
 
@@ -151,7 +152,7 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, Stor
   Effect.suspend(() => {
     const file = path.resolve("file" in options ? options.file : path.join(options.directory, fileName))
     return databaseOf(file).pipe(
-      Effect.catchTag("SqlError", (error) => Effect.fail(new SessionStore.SessionStoreError({ failure: sqliteFailure(file, error) }))),
+      toldBy({ place: file, failureOf: (error) => sqliteFailure(file, error) }),
       Effect.flatMap((database) => SqlSessionStore.make(database, options))
     )
   })

@@ -7,6 +7,7 @@
  * that the lease decides when one may take over and never what is written.
  */
 import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -42,11 +43,11 @@ const forgottenAfter = 86_400_000
 export const make = (database: SqlDatabase, duration: Duration.Duration): Effect.Effect<Leases, never, Scope.Scope> =>
   Effect.gen(function*() {
     const { now, sql, transaction } = database
-    const scope = yield* Effect.scope
     const owner = randomUUID()
     const me = OwnProcess.self()
     const millis = Duration.toMillis(duration)
-    let isBegun = false
+    const begun = Deferred.makeUnsafe<void>()
+    let isTidy = false
     const held = new Set<number>()
     /** Sessions that were let go and whose rows do not say so yet, with the generation. */
     const unwritten = new Map<number, number>()
@@ -83,12 +84,16 @@ export const make = (database: SqlDatabase, duration: Duration.Duration): Effect
         on conflict (id) do update set expires = excluded.expires`
     })
 
-    const renewing = Effect.sleep(millis / 3).pipe(
-      // The next round tries again. Should it be too late by then, whoever took over has a greater generation.
-      Effect.andThen(Effect.catchCause(transaction(renew, { sync: false }), (cause) => unlessInterrupted(cause, "the leases could not be renewed"))),
-      Effect.andThen(writeReleases),
-      Effect.forever
-    )
+    // Not begun where the first lease is: that is within a transaction, which would go on in it.
+    yield* Effect.forkScoped(Effect.andThen(
+      Deferred.await(begun),
+      Effect.sleep(millis / 3).pipe(
+        // The next round tries again. Should it be too late by then, whoever took over has a greater generation.
+        Effect.andThen(Effect.catchCause(transaction(renew, { sync: false }), (cause) => unlessInterrupted(cause, "the leases could not be renewed"))),
+        Effect.andThen(writeReleases),
+        Effect.forever
+      )
+    ))
 
     /** What dead processes left: their rows, and sessions that were only half put in. */
     const tidy = Effect.gen(function*() {
@@ -100,7 +105,7 @@ export const make = (database: SqlDatabase, duration: Duration.Duration): Effect
     })
 
     const end = Effect.suspend(() =>
-      isBegun
+      Deferred.isDoneUnsafe(begun)
         ? Effect.catchCause(
           Effect.asVoid(transaction(sql`delete from owners where id = ${owner}`, { sync: false })),
           (cause) => unlessInterrupted(cause, "the leases run out by themselves")
@@ -112,16 +117,10 @@ export const make = (database: SqlDatabase, duration: Duration.Duration): Effect
     return {
       owner,
       begin: Effect.suspend(() => {
-        if (isBegun) return renew
-        isBegun = true
-        return renew.pipe(
-          Effect.andThen(tidy),
-          Effect.andThen(Effect.forkIn(renewing, scope)),
-          Effect.onError(() =>
-            Effect.sync(() => {
-              isBegun = false
-            }))
-        )
+        Deferred.doneUnsafe(begun, Effect.void)
+        const first = isTidy ? Effect.void : tidy
+        isTidy = true
+        return Effect.andThen(renew, first)
       }),
       hold: (session) => {
         held.add(session)
