@@ -81,6 +81,13 @@ export const make = (stream: Readable, maxBytes = defaultMaxBytes): LineInput =>
       broken = error
       waiting?.()
     })
+    // A stream that is destroyed, or had its end before anybody asked, says nothing more of it.
+    stream.on("close", () => {
+      if (bytes > 0) finish()
+      ended = true
+      waiting?.()
+    })
+    ended = stream.destroyed || stream.readableEnded
   }
 
   const take = (): Effect.Effect<Line, ChannelError.ChannelError> | undefined => {

@@ -2,6 +2,8 @@
  * The words in which a program gives prompts: one JSON object a line,
  * `{"type":"prompt","text":"…"}`, and nothing else in it.
  */
+import { Contracts } from "@turnpike/contract"
+import { Redaction } from "@turnpike/kernel"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
@@ -23,6 +25,9 @@ export const parse = (line: string): Result.Result<string, string> => {
   } catch {
     return Result.fail("is not JSON")
   }
+  // JSON leaves open which of the two texts would be meant.
+  const repeated = Contracts.repeatedKey(line)
+  if (repeated !== undefined) return Result.fail(`is no prompt: it has the field ${JSON.stringify(Redaction.head(repeated.key, 60))} twice`)
   const decoded = decode(value)
   if (Result.isFailure(decoded)) return Result.fail(`is no prompt: ${decoded.failure.message.replaceAll(/\s*\n\s*/g, " ")}`)
   return decoded.success.text.trim() === "" ? Result.fail("is no prompt: its text is empty") : Result.succeed(decoded.success.text)

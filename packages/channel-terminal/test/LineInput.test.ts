@@ -50,6 +50,14 @@ describe("LineInput", () => {
       assert.deepStrictEqual([yield* input.next, yield* input.next, yield* input.next], [text(1, "one"), text(2, "two"), { _tag: "End" }])
     }))
 
+  it.live("ends with a stream that is destroyed while it is asked, or was before", () =>
+    Effect.gen(function*() {
+      const stream = new PassThrough()
+      const waiting = yield* Effect.forkChild(LineInput.make(stream).next, { startImmediately: true })
+      stream.destroy()
+      assert.deepStrictEqual([yield* Fiber.join(waiting), yield* LineInput.make(stream).next], [{ _tag: "End" }, { _tag: "End" }])
+    }))
+
   it.live("fails where the stream breaks", () =>
     Effect.gen(function*() {
       const stream = new PassThrough()

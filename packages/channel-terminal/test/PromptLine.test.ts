@@ -17,6 +17,8 @@ describe("PromptLine", () => {
     ["{\"type\":\"cancel\",\"text\":\"x\"}", /^is no prompt: .*type/],
     ["{\"type\":\"prompt\",\"text\":1}", /^is no prompt: .*text/],
     ["{\"type\":\"prompt\",\"text\":\"x\",\"secret\":\"sk-12345678\"}", /^is no prompt: (?!.*sk-1).*secret/],
+    ["{\"type\":\"prompt\",\"text\":\"a\",\"text\":\"b\"}", "is no prompt: it has the field \"text\" twice"],
+    ["{\"type\":\"prompt\",\"text\":\"a\",\"\\u0074ext\":\"b\"}", "is no prompt: it has the field \"text\" twice"],
     ["{\"type\":\"prompt\",\"text\":\" \"}", "is no prompt: its text is empty"]
   ])("refuses %s", (line, why) => {
     const refused = PromptLine.parse(line)

@@ -93,7 +93,7 @@ export const ObservabilitySpec = Schema.Struct({
 }).annotate({ identifier: "ObservabilitySpec", description: "An observability backend and its own configuration." })
 export type ObservabilitySpec = typeof ObservabilitySpec.Type
 
-/** Seconds of which there is an exact number of milliseconds. */
+/** Seconds; with the bound, their milliseconds are within what a double counts exactly. */
 const Seconds = Schema.Finite.check(
   Schema.isGreaterThan(0, { expected: "a number of seconds above 0" }),
   Schema.isLessThanOrEqualTo(9_007_199_254_740, { expected: "a number of seconds up to 9007199254740" })

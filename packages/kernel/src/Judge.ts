@@ -8,6 +8,7 @@
  */
 import { Failure, type TurnEvent, Verdict } from "@turnpike/contract"
 import * as Cancel from "./Cancel.ts"
+import * as Redaction from "./Redaction.ts"
 
 export interface Evidence {
   /** The harness's own ending, and whether it was read before the first request to stop. */
@@ -55,7 +56,7 @@ const ofEnding = (end: TurnEvent.TurnEnd["data"]): Verdict.Verdict => {
 const maxNamed = 5
 
 const backgroundKilled = (tasks: Evidence["lostTasks"]): Verdict.Verdict => {
-  const names = tasks.slice(0, maxNamed).map((task) => (task.description ?? task.id).slice(0, 100)).join(", ")
+  const names = tasks.slice(0, maxNamed).map((task) => Redaction.head(task.description ?? task.id, 100)).join(", ")
   const more = tasks.length > maxNamed ? ` and ${tasks.length - maxNamed} more` : ""
   return error(
     Failure.make("BACKGROUND_KILLED", `${tasks.length} background task(s) ended with the harness: ${names}${more}`)

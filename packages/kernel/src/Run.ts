@@ -25,6 +25,7 @@ import * as Judge from "./Judge.ts"
 import * as Prompt from "./Prompt.ts"
 import * as RunEvidence from "./RunEvidence.ts"
 import * as RunLog from "./RunLog.ts"
+import type * as Redaction from "./Redaction.ts"
 import type { Prepared } from "./RunPreparation.ts"
 import * as RunStream from "./RunStream.ts"
 import * as SessionMemory from "./SessionMemory.ts"
@@ -276,7 +277,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
             if (Exit.isFailure(waited)) trouble("waiting for background tasks failed", waited.cause)
           }
           const exit = yield* Effect.exit(Effect.suspend(() => session.close))
-          if (Exit.isSuccess(exit)) return exit.value
+          if (Exit.isSuccess(exit)) return withoutCredentials(exit.value, redact)
           trouble("closing the session failed", exit.cause)
           return Harness.nothingFound
         })
@@ -308,7 +309,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
         }
         yield* stream.phaseStart("capture")
         if (options.keep === undefined) report = yield* close(session)
-        problems.push(...report.problems.map(redact))
+        problems.push(...report.problems)
       }
       if (timer !== undefined) yield* Fiber.interrupt(timer)
       const closed = yield* Effect.exit(Scope.close(scope, Exit.void))
@@ -362,6 +363,14 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       return result
     })
   ).pipe(Effect.withSpan("Run.execute"))
+
+/** The report, whose sentences are the harness's. */
+const withoutCredentials = (report: Harness.CloseReport, redact: Redaction.Redactor): Harness.CloseReport => ({
+  ...report,
+  backgroundKilled: report.backgroundKilled.map((task) =>
+    task.description === undefined ? task : { ...task, description: redact(task.description) }),
+  problems: report.problems.map(redact)
+})
 
 /** Adds what is known of the occurrence to a failure that follows from a verdict alone. */
 const tellMore = (

@@ -7,6 +7,7 @@
  */
 import type { Failure, TurnEvent } from "@turnpike/contract"
 import type * as Cancel from "./Cancel.ts"
+import * as JsonDepth from "./internal/jsonDepth.ts"
 import type * as Judge from "./Judge.ts"
 import * as Redaction from "./Redaction.ts"
 import * as TurnError from "./TurnError.ts"
@@ -43,7 +44,7 @@ const told = (failure: Failure.Failure, redact: Redaction.Redactor): Failure.Fai
   const message = whole.length <= maxMessageCharacters ? whole : `${Redaction.head(whole, maxMessageCharacters)}…`
   return {
     ...TurnError.spoken({ ...failure, message }),
-    ...(failure.data === undefined ? {} : { data: Redaction.json(failure.data, redact) })
+    ...(failure.data === undefined ? {} : { data: Redaction.json(JsonDepth.bound(failure.data), redact) })
   }
 }
 

@@ -3,9 +3,10 @@ import { Failure, Scalars, TurnEvent } from "@turnpike/contract"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
-import { Cancel, ChannelError, Harness, HarnessError, Run, SessionBindings, TurnError } from "../src/index.ts"
+import { Cancel, ChannelError, Harness, HarnessError, Redaction, Run, SessionBindings, TurnError } from "../src/index.ts"
 import * as FakeHarness from "./support/FakeHarness.ts"
 import * as FakeSession from "./support/FakeSession.ts"
 import * as Scene from "./support/Scene.ts"
@@ -297,18 +298,62 @@ describe("events", () => {
             TurnEvent.make("permission/decision", { request_id: "p", decision: "deny", by: "deny" }),
             TurnEvent.make("tool/call", { call_id: "a", name: "Bash", input: { command: `echo ${key}` } }),
             result("a", { output: `${key} id-token-0123456789 refresh-0123456789 ${"x".repeat(200_000)}`, denied: true }),
-            end("done", { denials: [{ tool_name: "Bash", call_id: "a", input: { command: key } }] })
-          )
+            TurnEvent.make("todo/write", { todos: [{ content: `use ${key}`, status: "pending" }] }),
+            TurnEvent.make("retry/scheduled", {
+              attempt: 1,
+              error: Failure.make("SERVER", `refused ${key}`, { data: { key } })
+            }),
+            TurnEvent.make("permission/request", { request_id: "q", tool_name: "Bash" }),
+            TurnEvent.make("permission/decision", { request_id: "q", decision: "deny", by: "hook", reason: `it holds ${key}` }),
+            end("done", {
+              denials: [{ tool_name: "Bash", call_id: "a", input: { command: key } }],
+              background: [{ id: "t", description: `curl ${key}` }],
+              harness_reason: key
+            })
+          ),
+        close: Effect.succeed({ ...Harness.nothingFound, backgroundKilled: [{ id: "t", description: `curl ${key}` }] })
       })
       const told = yield* Scene.run({
         fake,
-        session: { env: { SOME_API_KEY: key }, credentials: { codex: { auth_json: login } } }
+        session: { env: { SOME_API_KEY: key }, credentials: { codex: { auth_json: login } }, redact: Redaction.withSecrets([key]) }
       })
+      assert.deepStrictEqual(told.result?.background_killed, [{ id: "t", description: "curl [REDACTED]" }])
       const text = JSON.stringify(told)
       assert.notInclude(text, key)
       assert.notInclude(text, "0123456789")
       assert.isBelow(text.length, 150_000)
       assert.deepStrictEqual(Scene.faults(told, fake), [])
+    }))
+
+  it.effect("are never nested deeper than a reader of the contract takes", () =>
+    Effect.gen(function*() {
+      const deep = (levels: number): Schema.Json => {
+        let value: Schema.Json = "the end"
+        for (let level = 0; level < levels; level++) value = level % 2 === 0 ? [value] : { value }
+        return value
+      }
+      const inputOf = (levels: number) => TurnEvent.make("tool/call", { call_id: `c${levels}`, name: "Bash", input: deep(levels) })
+      const fake = FakeHarness.make({
+        turn: () =>
+          Stream.make(
+            bound(),
+            inputOf(64),
+            inputOf(65),
+            inputOf(100_000),
+            TurnEvent.make("notice", { kind: "unknown_frame", message: "?", raw: deep(200) }),
+            end("done", { denials: [{ tool_name: "Bash", input: deep(200) }] })
+          )
+      })
+      const told = yield* Scene.run({ fake })
+      assert.deepStrictEqual(Scene.faults(told, fake), [])
+      const inputs = told.events.flatMap((event) => event.type === "tool_start" && event.kind === "tool" ? [JSON.stringify(event.tool_input)] : [])
+      assert.strictEqual(inputs[0], JSON.stringify(deep(64)))
+      assert.strictEqual(inputs[1]?.includes("the end"), false)
+      assert.deepStrictEqual(inputs.map((text) => text.includes("[nested more than 64 levels deep]")), [false, true, true])
+      const failing = FakeHarness.make({
+        turn: () => Stream.fail(TurnError.reported(Failure.make("HARNESS_FAILED", "broken", { data: deep(100_000) })))
+      })
+      assert.deepStrictEqual(Scene.faults(yield* Scene.run({ fake: failing }), failing), [])
     }))
 
   it.effect("carry no credential in the model's words either, however its pieces are cut", () =>

@@ -1,6 +1,6 @@
 /**
  * What may be repeated of a harness's event: without the credentials that the
- * run was given, and within bounds.
+ * run was given, and within bounds. Names and ids stay as they are.
  *
  * Only known values are taken out here, not shapes: tools show source code, and
  * a log that rewrites every `token = …` in it is of no use. But for those values
@@ -10,6 +10,7 @@ import type { TurnEvent } from "@turnpike/contract"
 import type * as Schema from "effect/Schema"
 import type * as Harness from "../Harness.ts"
 import * as Redaction from "../Redaction.ts"
+import * as JsonDepth from "./jsonDepth.ts"
 import * as SecretValues from "./secretValues.ts"
 
 /** The most characters of a tool's output that are repeated: 64 Ki. */
@@ -63,8 +64,13 @@ export const make = (options: Pick<Harness.SessionOptions, "inheritedEnv" | "env
       return text === "" ? [] : [{ ...last, data: { ...last.data, text } }]
     })
 
-  const input = (data: { readonly input?: Schema.Json }) =>
-    data.input === undefined ? {} : { input: Redaction.json(data.input, hide) }
+  // Bounded first, for once: what is too deep to be repeated is too deep to be walked through, and goes as a whole.
+  const json = (value: Schema.Json) => Redaction.json(JsonDepth.bound(value), hide)
+  const input = (data: { readonly input?: Schema.Json }) => data.input === undefined ? {} : { input: json(data.input) }
+  const hideIn = <K extends string>(name: K, data: { readonly [name in K]?: string }): { readonly [name in K]?: string } => {
+    const text = data[name]
+    return text === undefined ? {} : { [name]: hide(text) } as { readonly [name in K]: string }
+  }
 
   const whole = (event: TurnEvent.TurnEvent): TurnEvent.TurnEvent => {
     switch (event.type) {
@@ -82,16 +88,32 @@ export const make = (options: Pick<Harness.SessionOptions, "inheritedEnv" | "env
           data: {
             ...event.data,
             ...input(event.data),
-            ...(event.data.description === undefined ? {} : { description: hide(event.data.description) })
+            ...hideIn("description", event.data)
           }
         }
+      case "permission/decision":
+        return { ...event, data: { ...event.data, ...hideIn("reason", event.data) } }
+      case "todo/write":
+        return { ...event, data: { todos: event.data.todos.map((todo) => ({ ...todo, content: hide(todo.content) })) } }
+      case "retry/scheduled": {
+        const { error } = event.data
+        return error === undefined
+          ? event
+          : {
+            ...event,
+            data: {
+              ...event.data,
+              error: { ...error, message: hide(error.message), ...(error.data === undefined ? {} : { data: json(error.data) }) }
+            }
+          }
+      }
       case "notice":
         return {
           ...event,
           data: {
             ...event.data,
             message: hide(event.data.message),
-            ...(event.data.raw === undefined ? {} : { raw: Redaction.json(event.data.raw, hide) })
+            ...(event.data.raw === undefined ? {} : { raw: json(event.data.raw) })
           }
         }
       case "harness/end":
@@ -100,7 +122,9 @@ export const make = (options: Pick<Harness.SessionOptions, "inheritedEnv" | "env
           data: {
             ...event.data,
             text: hide(event.data.text),
-            denials: event.data.denials.map((denial) => ({ ...denial, ...input(denial) }))
+            denials: event.data.denials.map((denial) => ({ ...denial, ...input(denial) })),
+            background: event.data.background.map((task) => ({ ...task, ...hideIn("description", task) })),
+            ...hideIn("harness_reason", event.data)
           }
         }
       default:

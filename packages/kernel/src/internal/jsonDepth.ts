@@ -1,0 +1,26 @@
+/**
+ * Free-form JSON of a harness, as deep as it may be repeated.
+ *
+ * A reader of the contract takes `Contracts.maxDepth` levels, and what a tool is
+ * given stands some levels deep in a result. Half of a deep value is of use; a line
+ * that nobody can read is not.
+ */
+import { Contracts } from "@turnpike/contract"
+import type * as Schema from "effect/Schema"
+
+/** The most levels of one free-form value: 64. */
+export const maxLevels = 64
+
+/** Stands where an array or an object was that is nested deeper. */
+export const mark = `[nested more than ${maxLevels} levels deep]`
+
+const cut = (value: Schema.Json, levels: number): Schema.Json => {
+  if (typeof value !== "object" || value === null) return value
+  if (levels === 0) return mark
+  if (Array.isArray(value)) return value.map((item: Schema.Json) => cut(item, levels - 1))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cut(item as Schema.Json, levels - 1)]))
+}
+
+/** The value, with {@link mark} in the place of what is nested too deep. */
+export const bound = (value: Schema.Json): Schema.Json =>
+  Contracts.isDeeperThan(value, maxLevels) ? cut(value, maxLevels) : value
