@@ -55,6 +55,9 @@ export const wordsOf = (text: string): ReadonlyArray<string> => text.match(/\s*\
 /** The text of a list of words. */
 export const textOf = (words: ReadonlyArray<string>): string => words.join("")
 
+/** What a refusal costs. */
+export const nothingUsed: ModelRequest.Usage = { input: 0, cache_read: 0, cache_write: 0, output: 0, reasoning: 0 }
+
 /** What the answer costs. The three input counts differ, so that a mix-up shows. */
 export const usageOf = (request: ModelRequest.ModelRequest, reply: ModelReply): ModelRequest.Usage => {
   let output = 0

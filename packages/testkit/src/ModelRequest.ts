@@ -99,37 +99,68 @@ const credentialName = /authorization|cookie|token|secret|credential|password|ap
 
 export const redacted = "[redacted]"
 
+/** What a client sent, without credentials. */
+export interface Redacted {
+  readonly headers: Readonly<Record<string, string>>
+  readonly path: string
+  readonly body: string
+  /** Removes them from the texts of a JSON value that was sent, whatever they are nested in. */
+  readonly redacted: (value: unknown) => unknown
+}
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
 /**
  * Removes credentials from what a client sent. A header whose name speaks of one
- * loses its value; so do query parameters with such names; and every value that
- * was found this way (of at least 8 characters, without its `Bearer`) is removed
- * from the rest as well.
+ * loses its value; so do query parameters with such names, and what stands before
+ * the `@` of a URL; and every value that was found this way (of at least 8
+ * characters, without its `Bearer`) is removed from the rest as well.
  */
 export const redact = (sent: {
   readonly headers: Readonly<Record<string, string>>
   readonly path: string
   readonly body: string
-}): { readonly headers: Record<string, string>; readonly path: string; readonly body: string } => {
+}): Redacted => {
   const secrets = new Set<string>()
+  const learn = (value: string) => {
+    for (const one of [value, decoded(value)]) if (one.length >= 8) secrets.add(one)
+  }
   for (const [name, value] of Object.entries(sent.headers)) {
-    if (!credentialName.test(name)) continue
-    for (const piece of value.split(/[\s;,=]+/)) if (piece.length >= 8) secrets.add(piece)
+    if (credentialName.test(name)) for (const piece of value.split(/[\s;,=]+/)) learn(piece)
   }
-  const path = sent.path.replace(/([?&])([^=&]+)=([^&]*)/g, (whole, mark: string, name: string, value: string) => {
-    if (!credentialName.test(name) && !/^key$/i.test(name)) return whole
-    if (value.length >= 8) secrets.add(value)
-    return `${mark}${name}=${redacted}`
-  })
-  const without = (text: string) => {
-    let out = text
-    for (const secret of secrets) out = out.replaceAll(secret, redacted)
-    return out
-  }
+  const path = sent.path
+    .replace(/^([a-z][a-z0-9+.-]*:\/\/)([^/?#@]*)@/i, (_, scheme: string, user: string) => {
+      for (const piece of user.split(":")) learn(piece)
+      return `${scheme}${redacted}@`
+    })
+    .replace(/([?&])([^=&]+)=([^&]*)/g, (whole, mark: string, name: string, value: string) => {
+      if (!credentialName.test(name) && !/^key$/i.test(name)) return whole
+      learn(value)
+      return `${mark}${name}=${redacted}`
+    })
+  // The longest first: what a shorter one leaves of a longer one would still be most of it.
+  const longestFirst = [...secrets].sort((one, other) => other.length - one.length)
+  const without = (text: string) => longestFirst.reduce((left, secret) => left.replaceAll(secret, redacted), text)
+  const within = (value: unknown): unknown =>
+    typeof value === "string"
+      ? without(value)
+      : Array.isArray(value)
+      ? value.map(within)
+      : typeof value === "object" && value !== null
+      ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, within(inner)]))
+      : value
   return {
     headers: Object.fromEntries(
       Object.entries(sent.headers).map(([name, value]) => [name, credentialName.test(name) ? redacted : without(value)])
     ),
     path: without(path),
-    body: without(sent.body)
+    body: without(sent.body),
+    redacted: (value) => (longestFirst.length === 0 ? value : within(value))
   }
 }

@@ -136,7 +136,7 @@ function isOptional(field: Schema.Constraint): boolean {
   return field.ast.context?.isOptional === true
 }
 
-/** A path segment that names no scenario, or names one with parameters it does not take. */
+/** What names no scenario, or names one with parameters it does not take. `segment` is the path segment, or the type where there is none. */
 export class BadScenario extends Schema.TaggedError<BadScenario>()("BadScenario", {
   segment: Schema.String,
   problem: Schema.String
@@ -151,23 +151,41 @@ const escape = encodeURIComponent
 
 const strict = { onExcessProperty: "error", errors: "all" } as const
 const decodeParameters = Schema.decodeUnknownResult(ModelScenario, strict)
-const encodeParameters = Schema.encodeSync(ModelScenario)
+const encodeParameters = Schema.encodeUnknownResult(ModelScenario, strict)
 
-/** Spells a scenario as one path segment. */
-export const encode = (self: ModelScenario): string => {
-  const { type, ...parameters } = encodeParameters(self)
-  return [
-    type,
-    ...Object.entries(parameters).flatMap(([name, value]: [string, string | ReadonlyArray<string>]) =>
-      (typeof value === "string" ? [value] : value).map((one) => `${name}=${escape(one)}`)
-    )
-  ].join(",")
-}
+const entryOf = (type: string): Entry | undefined => catalogue.find((one) => one.type === type)
+const noSuchType = (): string => `there is no scenario of that type; there are ${catalogue.map((one) => one.type).join(", ")}`
+const onOneLine = (text: string): string => text.replace(/\s*\n\s*/g, " ")
 
 const spell = (entry: Entry): string =>
   entry.parameters.length === 0
     ? `"${entry.type}" takes no parameters`
     : `"${entry.type}" takes ${entry.parameters.map((p) => p.name + (p.required ? "" : "?")).join(", ")}`
+
+/**
+ * Spells a scenario as one path segment. Throws a {@link BadScenario} where code
+ * that escaped the type checker has made one that no server plays.
+ */
+export const encode = (self: ModelScenario): string => {
+  const entry = entryOf(self.type)
+  if (entry === undefined) throw new BadScenario({ segment: String(self.type), problem: noSuchType() })
+  const bad = (problem: string) => new BadScenario({ segment: self.type, problem: `${onOneLine(problem)}; ${spell(entry)}` })
+  const encoded = encodeParameters(self)
+  if (Result.isFailure(encoded)) throw bad(encoded.failure.message)
+  const { type, ...parameters } = encoded.success
+  return [
+    type,
+    ...Object.entries(parameters).flatMap(([name, value]: [string, string | ReadonlyArray<string>]) =>
+      (typeof value === "string" ? [value] : value).map((one) => {
+        try {
+          return `${name}=${escape(one)}`
+        } catch {
+          throw bad(`"${name}" has half of a surrogate pair, which no URL can carry`)
+        }
+      })
+    )
+  ].join(",")
+}
 
 const percentDecode = (text: string): Result.Result<string, string> =>
   Result.mapError(
@@ -179,10 +197,8 @@ const percentDecode = (text: string): Result.Result<string, string> =>
 export const decode = (segment: string): Result.Result<ModelScenario, BadScenario> => {
   const bad = (problem: string) => Result.fail(new BadScenario({ segment, problem }))
   const [head = "", ...rest] = segment.split(",")
-  const entry = catalogue.find((one) => one.type === head)
-  if (entry === undefined) {
-    return bad(`there is no scenario of that type; there are ${catalogue.map((one) => one.type).join(", ")}`)
-  }
+  const entry = entryOf(head)
+  if (entry === undefined) return bad(noSuchType())
   const parameters = new Map<string, Array<string>>()
   for (const part of rest) {
     const at = part.indexOf("=")
@@ -200,6 +216,6 @@ export const decode = (segment: string): Result.Result<ModelScenario, BadScenari
   }
   return Result.mapError(
     decodeParameters(record),
-    (error) => new BadScenario({ segment, problem: `${error.message.replace(/\s*\n\s*/g, " ")}; ${spell(entry)}` })
+    (error) => new BadScenario({ segment, problem: `${onOneLine(error.message)}; ${spell(entry)}` })
   )
 }

@@ -17,9 +17,11 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { createServer } from "node:http"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
@@ -27,21 +29,21 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as AnthropicMessagesWire from "./AnthropicMessagesWire.ts"
+import * as Answer from "./internal/answer.ts"
 import * as Exchange from "./internal/exchange.ts"
 import * as RequestBody from "./internal/requestBody.ts"
+import * as Route from "./internal/route.ts"
 import * as RunRecord from "./internal/runRecord.ts"
 import * as ModelReply from "./ModelReply.ts"
 import * as ModelRequest from "./ModelRequest.ts"
 import * as ModelScenario from "./ModelScenario.ts"
 import type * as ModelWire from "./ModelWire.ts"
-import * as OpenAiChatWire from "./OpenAiChatWire.ts"
-import * as OpenAiResponsesWire from "./OpenAiResponsesWire.ts"
 
 type Request = ModelRequest.ModelRequest
 
-/** The server could not listen: the port is taken, or may not be had. */
+/** The server could not listen: the port is taken, may not be had, or is none. */
 export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFailed", {
-  port: Schema.Finite,
+  port: Schema.Number,
   cause: Schema.Defect()
 }) {
   override get message() {
@@ -63,7 +65,10 @@ export class ModelServer extends Context.Service<ModelServer, {
   /** `http://127.0.0.1:PORT`, without a slash at its end. */
   readonly url: string
   readonly port: number
-  /** What a client is given. A run id is 1 to 128 letters, digits, `_` and `-`; another is answered with 400. */
+  /**
+   * What a client is given. A run id is 1 to 128 letters, digits, `_` and `-`;
+   * another is answered with 400. Throws a `BadScenario` for a scenario that is none.
+   */
   readonly baseUrl: (scenario: ModelScenario.ModelScenario, runId: string) => string
   /** The run's requests so far, in the order of `seq`; none for a run that nobody has used. */
   readonly requests: (runId: string) => Effect.Effect<ReadonlyArray<Request>>
@@ -75,19 +80,14 @@ export class ModelServer extends Context.Service<ModelServer, {
   readonly waitForRequest: (runId: string, predicate?: (request: Request) => boolean) => Effect.Effect<Request>
   /** Lets one waiting request of the run pass: the one that waits longest, else the next that comes. */
   readonly release: (runId: string) => Effect.Effect<void>
-  /** Drops the run: its requests, its counts, and releases that nothing has used. */
+  /**
+   * Drops the run: its requests, its counts, and releases that nothing has used.
+   * Requests that wait in it can no longer be released; their clients have to leave.
+   */
   readonly forget: (runId: string) => Effect.Effect<void>
   /** Requests that belong to no run, proxy requests included. */
   readonly strays: Effect.Effect<ReadonlyArray<Request>>
 }>()("@turnpike/testkit/ModelServer") {}
-
-const wires: ReadonlyArray<readonly [path: string, wire: ModelWire.ModelWire]> = [
-  ["/messages", AnthropicMessagesWire.wire],
-  ["/responses", OpenAiResponsesWire.wire],
-  ["/chat/completions", OpenAiChatWire.wire]
-]
-
-const runIdPattern = /^[A-Za-z0-9_-]{1,128}$/
 
 /** A client that is told not to, does not ask again for what is a mistake of the test. */
 const doNotRetry = { "x-should-retry": "false" }
@@ -120,36 +120,77 @@ export const scenarioLines = (): ReadonlyArray<string> =>
     return `${spelling}\n    ${description}`
   })
 
-interface Target {
-  readonly scenario: string
-  readonly runId: string
-  /** Below the run's base URL, without query and without `/v1`. */
-  readonly path: string
-  /** As recorded: below the run's base URL, with query. */
-  readonly recorded: string
-}
-
-const targetOf = (url: string): Target | null => {
-  const match = /^\/s\/([^/?]+)\/([^/?]+)([^?]*)(\?.*)?$/.exec(url)
-  if (match === null) return null
-  const [, scenario = "", runId = "", rest = "", query = ""] = match
-  return { scenario, runId, path: rest.replace(/^\/v1(?=\/)/, "").replace(/\/$/, ""), recorded: (rest || "/") + query }
-}
-
 const headersOf = (request: IncomingMessage): Record<string, string> =>
   Object.fromEntries(
     Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value ?? ""])
   )
 
 /** What a client sent, without its credentials. */
-const sentBy = (incoming: IncomingMessage, path: string, body: string) =>
+const sentBy = (incoming: IncomingMessage, path: string, body: string): ModelRequest.Redacted =>
   ModelRequest.redact({ headers: headersOf(incoming), path, body })
 
-const parseJson = (text: string): Result.Result<unknown, string> =>
-  Result.mapError(
-    Result.try((): unknown => JSON.parse(text)),
-    (error) => (error instanceof Error ? error.message : String(error))
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Reads a body. One that is nested too deeply for this process is as bad as one that is no JSON. */
+const readBody = (read: ModelWire.ModelWire["read"], text: string, { redacted }: ModelRequest.Redacted): Result.Result<ModelWire.Reading, string> =>
+  Result.flatMap(
+    Result.mapError(Result.try((): unknown => JSON.parse(text)), (error) => `the body is not JSON: ${messageOf(error)}`),
+    (json) =>
+      Result.flatMap(
+        Result.mapError(Result.try(() => read(redacted(json))), (error) => `the body cannot be read: ${messageOf(error)}`),
+        Result.mapError((problem) => problem.replace(/\s*\n\s*/g, " "))
+      )
   )
+
+/** What is known of a request before it is answered. */
+interface Known {
+  readonly scenario: string | null
+  readonly operation: ModelRequest.Operation
+  readonly wire: ModelRequest.Wire | null
+  readonly sent: ModelRequest.Redacted
+  readonly reading?: ModelWire.Reading
+}
+
+const recordOf = (method: string, { operation, reading, scenario, sent, wire }: Known): Omit<Request, "seq"> => ({
+  method,
+  path: sent.path,
+  operation,
+  wire,
+  scenario,
+  headers: sent.headers,
+  model: reading?.model ?? null,
+  stream: reading?.stream ?? null,
+  system: reading?.system ?? "",
+  messages: reading?.messages ?? [],
+  prompts: ModelRequest.promptsOf(reading?.messages ?? []),
+  tools: reading?.tools ?? [],
+  body: sent.body,
+  status: null,
+  usage: null,
+  ending: "open"
+})
+
+const modelEntry = (id: string) => ({
+  id,
+  type: "model",
+  object: "model",
+  display_name: id,
+  created: 1_735_689_600,
+  created_at: "2025-01-01T00:00:00Z",
+  owned_by: "turnpike"
+})
+
+const modelsAt = (path: string, models: ReadonlyArray<string>): unknown => {
+  const id = path.slice("/models/".length)
+  if (id !== "") return modelEntry(id)
+  return {
+    object: "list",
+    data: models.map(modelEntry),
+    has_more: false,
+    first_id: models[0] ?? null,
+    last_id: models.at(-1) ?? null
+  }
+}
 
 /** Starts a server; it ends with the scope. */
 export const make = Effect.fnUntraced(function*(
@@ -174,235 +215,76 @@ export const make = Effect.fnUntraced(function*(
     run: RunRecord.RunRecord,
     incoming: IncomingMessage,
     response: ServerResponse,
-    about: Pick<Request, "scenario" | "operation" | "wire"> & {
-      readonly sent: ReturnType<typeof sentBy>
-      readonly reading: ModelWire.Reading | null
-    },
+    known: Known,
     answer: (exchange: Exchange.Exchange, request: Request) => Effect.Effect<Exchange.Ending>
   ): Effect.Effect<void> =>
     Effect.suspend(() => {
-      const request = run.record({
-        method: incoming.method ?? "GET",
-        path: about.sent.path,
-        operation: about.operation,
-        wire: about.wire,
-        scenario: about.scenario,
-        headers: about.sent.headers,
-        model: about.reading?.model ?? null,
-        stream: about.reading?.stream ?? null,
-        system: about.reading?.system ?? "",
-        messages: about.reading?.messages ?? [],
-        prompts: ModelRequest.promptsOf(about.reading?.messages ?? []),
-        tools: about.reading?.tools ?? [],
-        body: about.sent.body,
-        status: null,
-        usage: null,
-        ending: "open"
-      })
+      const request = run.record(recordOf(incoming.method ?? "GET", known))
       const exchange = Exchange.make(incoming, response, (status) => run.amend(request.seq, { status }))
-      return exchange.during(answer(exchange, request)).pipe(
-        Effect.onInterrupt(() => Effect.sync(() => run.amend(request.seq, { ending: "server_closed" }))),
-        Effect.map((ending) => run.amend(request.seq, { ending }))
+      return exchange.during(Effect.suspend(() => answer(exchange, request))).pipe(
+        Effect.onExit((exit) =>
+          Effect.sync(() =>
+            run.amend(request.seq, {
+              ending: Exit.isSuccess(exit) ? exit.value : Cause.hasInterruptsOnly(exit.cause) ? "server_closed" : "cut"
+            })
+          )
+        ),
+        Effect.asVoid
       )
     })
-
-  const answerModel = Effect.fnUntraced(function*(
-    exchange: Exchange.Exchange,
-    run: RunRecord.RunRecord,
-    wire: ModelWire.ModelWire,
-    request: Request,
-    answer: ModelReply.Answer
-  ): Effect.fn.Return<Exchange.Ending> {
-    const id = `${nonce}${(answers++).toString(36).padStart(4, "0")}`
-    const idHeaders = { "request-id": `req_${id}`, "x-request-id": `req_${id}` }
-    if (answer.type === "reset") return yield* exchange.reset
-    if (answer.type === "failure") return yield* refuse(exchange, wire, answer.failure, idHeaders)
-
-    const { reply, halt } = answer
-    const usage = ModelReply.usageOf(request, reply)
-    const head: ModelWire.Head = {
-      id,
-      model: request.model ?? models[0] ?? "scripted-model",
-      createdSeconds: Math.floor((yield* Clock.currentTimeMillis) / 1000),
-      usage
-    }
-    const billed = <A>(ending: A): A => {
-      run.amend(request.seq, { usage })
-      return ending
-    }
-    if (answer.gated) yield* run.passGate
-    if (request.stream !== true) return yield* answerWhole(exchange, run, wire, reply, head, halt).pipe(Effect.map(billed))
-
-    yield* exchange.open(200, { ...idHeaders, "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" })
-    let sent = 0
-    let words = 0
-    let halted = halt === null
-    for (const frame of wire.frames(reply, head)) {
-      if (!halted && halt !== null && (frame.mark === "closing" || (frame.mark === "word" && words >= halt.words))) {
-        halted = true
-        switch (halt.act) {
-          case "hang":
-            return yield* Effect.never
-          case "wait":
-            yield* run.passGate
-            break
-          case "cut":
-            return yield* exchange.cut
-          case "bad_json":
-            return yield* exchange.end(wire.tornFrame)
-          case "error":
-            return yield* exchange.end(wire.failureFrame(head, sent))
-        }
-      }
-      yield* exchange.write(frame.text)
-      sent++
-      if (frame.mark === "word") {
-        words++
-        if (answer.paceMillis > 0) yield* Effect.sleep(answer.paceMillis)
-      }
-    }
-    billed(null)
-    return yield* exchange.end()
-  })
-
-  const answerWhole = Effect.fnUntraced(function*(
-    exchange: Exchange.Exchange,
-    run: RunRecord.RunRecord,
-    wire: ModelWire.ModelWire,
-    reply: ModelReply.ModelReply,
-    head: ModelWire.Head,
-    halt: ModelReply.Halt | null
-  ): Effect.fn.Return<Exchange.Ending> {
-    const headers = { "request-id": `req_${head.id}`, "x-request-id": `req_${head.id}`, "content-type": "application/json" }
-    const body = JSON.stringify(wire.whole(reply, head))
-    const length = { "content-length": String(Buffer.byteLength(body)) }
-    const half = body.slice(0, Math.floor(body.length / 2))
-    switch (halt?.where === "any" ? halt.act : null) {
-      case "hang":
-        yield* exchange.open(200, headers)
-        return yield* Effect.never
-      case "wait":
-        yield* exchange.open(200, headers)
-        yield* run.passGate
-        return yield* exchange.end(body)
-      case "cut":
-        yield* exchange.open(200, { ...headers, ...length })
-        yield* exchange.write(half)
-        return yield* exchange.cut
-      case "bad_json":
-        yield* exchange.open(200, headers)
-        return yield* exchange.end(half)
-      case "error":
-        return yield* refuse(exchange, wire, { status: 529, reason: "status" }, headers)
-      case null:
-        yield* exchange.open(200, { ...headers, ...length })
-        return yield* exchange.end(body)
-    }
-  })
-
-  const refuse = (
-    exchange: Exchange.Exchange,
-    wire: ModelWire.ModelWire,
-    failure: ModelReply.Failure,
-    headers: Readonly<Record<string, string>>
-  ): Effect.Effect<Exchange.Ending> =>
-    exchange.json(
-      failure.status,
-      failure.retryAfterSeconds === undefined ? headers : { ...headers, "retry-after": String(failure.retryAfterSeconds) },
-      wire.failure(failure, headers["request-id"] ?? "")
-    )
-
-  const modelEntry = (id: string) => ({
-    id,
-    type: "model",
-    object: "model",
-    display_name: id,
-    created: 1_735_689_600,
-    created_at: "2025-01-01T00:00:00Z",
-    owned_by: "turnpike"
-  })
-
-  const listModels = (exchange: Exchange.Exchange, path: string): Effect.Effect<Exchange.Ending> => {
-    const id = path.slice("/models/".length)
-    if (id !== "") return exchange.json(200, {}, modelEntry(id))
-    return exchange.json(200, {}, {
-      object: "list",
-      data: models.map(modelEntry),
-      has_more: false,
-      first_id: models[0] ?? null,
-      last_id: models.at(-1) ?? null
-    })
-  }
 
   /** Answers a request of a run. */
   const handleRun = Effect.fnUntraced(function*(
-    target: Target,
-    scenario: ModelScenario.ModelScenario,
+    { asks: { operation, wire }, path, recorded: asRecorded, runId, scenario: segment }: Extract<Route.Route, { readonly kind: "run" }>,
     incoming: IncomingMessage,
     response: ServerResponse
   ): Effect.fn.Return<void> {
-    const method = incoming.method ?? "GET"
-    const run = runOf(target.runId)
-    const wire = wires.find(([path]) => target.path === path || target.path === `${path}/count_tokens`)?.[1]
-    const isCount = target.path === "/messages/count_tokens"
-    const generates = method === "POST" && wire !== undefined && (isCount || wires.some(([path]) => path === target.path))
-    const isModels = method === "GET" && (target.path === "/models" || target.path.startsWith("/models/"))
-    const isProbe = (method === "GET" || method === "HEAD") && target.path === ""
-    const text = yield* Effect.result(RequestBody.text(incoming, maxBodyBytes))
-    const sent = sentBy(incoming, target.recorded, Result.getOrElse(text, () => ""))
-    const about = {
-      scenario: target.scenario,
-      sent,
-      wire: wire?.name ?? null,
-      reading: null
+    const run = runOf(runId)
+    const body = yield* Effect.result(RequestBody.text(incoming, maxBodyBytes))
+    const text = Result.getOrElse(body, () => "")
+    const known = { scenario: segment, operation, wire: wire?.name ?? null, sent: sentBy(incoming, asRecorded, text) }
+    const answer = (give: Parameters<typeof recorded>[4], reading?: ModelWire.Reading) =>
+      recorded(run, incoming, response, reading === undefined ? known : { ...known, reading }, give)
+    const scenario = ModelScenario.decode(segment)
+    if (Result.isFailure(scenario)) {
+      return yield* recorded(run, incoming, response, { ...known, operation: "unknown", wire: null }, (exchange) =>
+        exchange.json(400, doNotRetry, mistake(scenario.failure.message)))
     }
-    if (isProbe) {
-      return yield* recorded(run, incoming, response, { ...about, operation: "probe" }, (exchange) => exchange.text(200, ""))
+    if (operation === "probe") return yield* answer((exchange) => exchange.text(200, ""))
+    if (operation === "list_models") return yield* answer((exchange) => exchange.json(200, {}, modelsAt(path, models)))
+    if (operation === "unknown" || wire === null) {
+      return yield* answer((exchange) =>
+        exchange.json(404, doNotRetry, mistake(`there is no ${incoming.method ?? "GET"} ${asRecorded} here`)))
     }
-    if (isModels) {
-      return yield* recorded(
-        run,
-        incoming,
-        response,
-        { ...about, operation: "list_models" },
-        (exchange) => listModels(exchange, target.path)
-      )
-    }
-    if (!generates || wire === undefined) {
-      return yield* recorded(
-        run,
-        incoming,
-        response,
-        { ...about, operation: "unknown" },
-        (exchange) => exchange.json(404, doNotRetry, mistake(`there is no ${method} ${target.recorded} here`))
-      )
-    }
-    const operation = isCount ? "count_tokens" : "generate"
     const malformed = (status: number, message: string) =>
-      recorded(
-        run,
-        incoming,
-        response,
-        { ...about, operation },
-        (exchange) =>
-          exchange.json(status, doNotRetry, wire.failure({ status, reason: "malformed", message }, `req_${nonce}`))
+      answer((exchange) => exchange.json(status, doNotRetry, wire.failure({ status, reason: "malformed", message }, `req_${nonce}`)))
+    if (Result.isFailure(body)) return yield* malformed(body.failure.status, body.failure.message)
+    const reading = readBody(operation === "count_tokens" ? AnthropicMessagesWire.readCount : wire.read, text, known.sent)
+    if (Result.isFailure(reading)) return yield* malformed(400, reading.failure)
+    if (operation === "count_tokens") {
+      return yield* answer(
+        (exchange, request) => exchange.json(200, {}, { input_tokens: ModelReply.inputTokens(request) }),
+        reading.success
       )
-    if (Result.isFailure(text)) return yield* malformed(text.failure.status, text.failure.message)
-    const json = parseJson(sent.body)
-    if (Result.isFailure(json)) return yield* malformed(400, `the body is not JSON: ${json.failure}`)
-    const reading = (isCount ? AnthropicMessagesWire.readCount : wire.read)(json.success)
-    if (Result.isFailure(reading)) return yield* malformed(400, reading.failure.replace(/\s*\n\s*/g, " "))
-    return yield* recorded(
-      run,
-      incoming,
-      response,
-      { ...about, operation, reading: reading.success },
-      (exchange, request) => {
-        if (isCount) return exchange.json(200, {}, { input_tokens: ModelReply.inputTokens(request) })
-        const answer = ModelReply.plan(scenario, request, run.countAnswer())
-        return answerModel(exchange, run, wire, request, answer)
-      }
-    )
+    }
+    return yield* answer((exchange, request) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const plan = ModelReply.plan(scenario.success, request, run.countAnswer())
+        const usage = plan.type === "reply" ? ModelReply.usageOf(request, plan.reply) : ModelReply.nothingUsed
+        return Answer.give({
+          exchange,
+          wire,
+          head: {
+            id: `${nonce}${(answers++).toString(36).padStart(4, "0")}`,
+            model: reading.success.model,
+            createdSeconds: Math.floor(now / 1000),
+            usage
+          },
+          streams: reading.success.stream,
+          passGate: run.passGate,
+          billed: Effect.sync(() => run.amend(request.seq, { usage }))
+        }, plan)
+      }), reading.success)
   })
 
   const handleControl = (path: string, incoming: IncomingMessage, exchange: Exchange.Exchange): Effect.Effect<Exchange.Ending> => {
@@ -424,74 +306,53 @@ export const make = Effect.fnUntraced(function*(
   }
 
   const handle = Effect.fnUntraced(function*(incoming: IncomingMessage, response: ServerResponse): Effect.fn.Return<void> {
-    const url = incoming.url ?? "/"
-    const path = url.split("?")[0] ?? ""
-    const plain = () => Exchange.make(incoming, response, () => {})
-    if (path.startsWith("/control/")) {
-      const exchange = plain()
-      yield* exchange.during(handleControl(path, incoming, exchange))
-      return
+    const target = incoming.url ?? "/"
+    const route = Route.of(incoming.method ?? "GET", target)
+    const plain = (answer: (exchange: Exchange.Exchange) => Effect.Effect<Exchange.Ending>) => {
+      const exchange = Exchange.make(incoming, response, () => {})
+      return Effect.asVoid(exchange.during(Effect.suspend(() => answer(exchange))))
     }
-    if ((incoming.method === "GET" || incoming.method === "HEAD") && path === "/") {
-      const exchange = plain()
-      yield* exchange.during(exchange.text(200, helpText(`http://127.0.0.1:${incoming.socket.localPort ?? port}`)))
-      return
+    switch (route.kind) {
+      case "control":
+        return yield* plain((exchange) => handleControl(route.path, incoming, exchange))
+      case "help":
+        return yield* plain((exchange) => exchange.text(200, helpText(`http://127.0.0.1:${incoming.socket.localPort ?? port}`)))
+      case "run":
+        return yield* handleRun(route, incoming, response)
+      case "stray": {
+        const text = yield* Effect.result(RequestBody.text(incoming, maxBodyBytes))
+        const sent = sentBy(incoming, target, Result.getOrElse(text, () => ""))
+        return yield* recorded(strays, incoming, response, { scenario: null, operation: "unknown", wire: null, sent }, (exchange) =>
+          exchange.json(route.status, doNotRetry, mistake(route.problem)))
+      }
     }
-    const target = targetOf(url)
-    if (target !== null && runIdPattern.test(target.runId)) {
-      const scenario = ModelScenario.decode(target.scenario)
-      if (Result.isSuccess(scenario)) return yield* handleRun(target, scenario.success, incoming, response)
-      return yield* recorded(
-        runOf(target.runId),
-        incoming,
-        response,
-        { scenario: target.scenario, operation: "unknown", wire: null, sent: sentBy(incoming, target.recorded, ""), reading: null },
-        (exchange) => exchange.json(400, doNotRetry, mistake(scenario.failure.message))
-      )
-    }
-    const isProxied = !url.startsWith("/")
-    const problem = isProxied
-      ? `this is no proxy; ${url} stays out of reach`
-      : target !== null
-      ? `the run id "${target.runId}" is not 1 to 128 letters, digits, "_" and "-"`
-      : `${path} is below no run; a base URL is /s/<scenario>/<run id>, and GET / lists the scenarios`
-    return yield* recorded(
-      strays,
-      incoming,
-      response,
-      { scenario: null, operation: "unknown", wire: null, sent: sentBy(incoming, url, ""), reading: null },
-      (exchange) => exchange.json(isProxied ? 403 : target === null ? 404 : 400, doNotRetry, mistake(problem))
-    )
   })
 
   const server = yield* Effect.acquireRelease(listen(port), close)
   // Made after the server, so ended before it: what is still open is known to have been closed from this side.
   const runFork = yield* FiberSet.makeRuntime<never, void, never>()
   server.on("request", (incoming, response) => {
-    runFork(handle(incoming, response))
+    runFork(
+      Effect.catchDefect(handle(incoming, response), (defect) =>
+        // A client whose answer never comes would tell nobody that this server is wrong.
+        Effect.sync(() => {
+          if (response.headersSent) {
+            response.destroy()
+            return
+          }
+          response.writeHead(500, { ...doNotRetry, "content-type": "application/json" })
+          response.end(JSON.stringify(mistake(`the scripted model server failed: ${messageOf(defect)}`)))
+        }))
+    )
   })
   server.on("connect", (incoming: IncomingMessage, socket) => {
-    const sent = sentBy(incoming, incoming.url ?? "", "")
-    strays.record({
-      method: "CONNECT",
-      path: sent.path,
-      operation: "unknown",
-      wire: null,
-      scenario: null,
-      headers: sent.headers,
-      model: null,
-      stream: null,
-      system: "",
-      messages: [],
-      prompts: [],
-      tools: [],
-      body: "",
-      status: 403,
-      usage: null,
-      ending: "complete"
-    })
+    const { seq } = strays.record(
+      recordOf("CONNECT", { scenario: null, operation: "unknown", wire: null, sent: sentBy(incoming, incoming.url ?? "", "") })
+    )
+    strays.amend(seq, { status: 403, ending: "complete" })
     socket.on("error", () => {})
-    socket.end("HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+    // The HTTP server no longer counts this connection among those that it can close, and would wait for it.
+    socket.end("HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", () => socket.destroy())
   })
   const address = server.address()
   const boundPort = address !== null && typeof address === "object" ? address.port : port
@@ -517,12 +378,16 @@ const listen = (port: number): Effect.Effect<Server, ListenFailed> =>
   Effect.callback((resume) => {
     // A client may keep a connection for as long as it likes: an idle one closed under it looks like a fault of the script.
     const server = createServer({ keepAliveTimeout: 3_600_000, requestTimeout: 0 })
-    const failed = (cause: Error) => resume(Effect.fail(new ListenFailed({ port, cause })))
+    const failed = (cause: unknown) => resume(Effect.fail(new ListenFailed({ port, cause })))
     server.once("error", failed)
-    server.listen(port, "127.0.0.1", () => {
-      server.off("error", failed)
-      resume(Effect.succeed(server))
-    })
+    try {
+      server.listen(port, "127.0.0.1", () => {
+        server.off("error", failed)
+        resume(Effect.succeed(server))
+      })
+    } catch (cause) {
+      failed(cause)
+    }
   })
 
 const close = (server: Server): Effect.Effect<void> =>

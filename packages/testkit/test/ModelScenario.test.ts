@@ -55,6 +55,22 @@ describe("ModelScenario", () => {
     }
   })
 
+  it.each([
+    [{ type: "nope" }, "the scenario \"nope\" cannot be played: there is no scenario of that type; there are text, "],
+    [{ type: "status", status: 200 }, "the scenario \"status\" cannot be played: Expected a value between 400 and 599 at [\"status\"]; \"status\" takes status, "],
+    [{ type: "slow", colour: "red" }, "at [\"colour\"]"],
+    [{ type: "fixed", text: "\ud800" }, "\"text\" has half of a surrogate pair"]
+  ])("does not spell %j, which no type checker lets through", (scenario, problem) => {
+    let thrown: unknown
+    try {
+      ModelScenario.encode(scenario as ModelScenario.ModelScenario)
+    } catch (error) {
+      thrown = error
+    }
+    assert.instanceOf(thrown, ModelScenario.BadScenario)
+    assert.include((thrown as Error).message, problem)
+  })
+
   it("describes every scenario and parameter in its catalogue", () => {
     for (const entry of ModelScenario.catalogue) {
       assert.match(entry.description, /\.$/, entry.type)

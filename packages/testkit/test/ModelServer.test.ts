@@ -1,4 +1,5 @@
 import { assert, layer, it as plainIt } from "@effect/vitest"
+import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -396,6 +397,8 @@ layer(ModelServer.layer(), { excludeTestServices: true })("ModelServer", (it) =>
         ).pipe(Effect.map((raw) => [raw.status, understand("anthropic-messages", raw).error?.message]))
       const [gzip, unknown] = [yield* send("gzip"), yield* send("lzma")]
       assert.deepStrictEqual([gzip[0], unknown[0]], [400, 415])
+      // What every object inherits is no encoding either.
+      assert.deepStrictEqual([(yield* send("constructor"))[0], (yield* send("__proto__"))[0]], [415, 415])
       assert.include(gzip[1], "the body is not gzip")
       assert.include(unknown[1], "content-encoding \"lzma\" is not known; send one of gzip")
     }))
@@ -463,6 +466,71 @@ layer(ModelServer.layer(), { excludeTestServices: true })("ModelServer", (it) =>
       assert.notInclude(control, secret)
     }))
 
+  it.effect("takes out whole credentials, and changes nothing else of a request", () =>
+    Effect.gen(function*() {
+      const model = yield* server
+      const run = newRun()
+      const send = (headers: Record<string, string>, prompt: string) =>
+        Effect.promise(() =>
+          post(`${model.baseUrl({ type: "text" }, run)}/v1/messages`, bodyFor("anthropic-messages", { prompts: [prompt], stream: false }), { headers })
+            .then((response) => read(response))
+        )
+      // One credential begins with another.
+      yield* send({ "x-api-key": "abcdefgh", authorization: "Bearer abcdefgh-ijklmnop" }, "say abcdefgh-ijklmnop")
+      assert.strictEqual(JSON.stringify(yield* model.requests(run)).includes("ijklmnop"), false)
+      assert.deepStrictEqual((yield* model.requests(run))[0]?.prompts, ["say [redacted]"])
+      // A made-up key that is also a field's name, or a number of the body.
+      const raw = yield* send({ "x-api-key": "messages", authorization: "Bearer max_tokens" }, "hello")
+      assert.strictEqual(understand("anthropic-messages", raw).text, recital)
+      yield* Effect.callback<void>((resume) => {
+        http.request({ port: model.port, path: "http://somebody:a-password@example.test/?q=a-password" }, (response) => {
+          response.resume()
+          response.on("end", () => resume(Effect.void))
+        }).end()
+      })
+      assert.strictEqual((yield* model.strays).at(-1)?.path, "http://[redacted]@example.test/?q=[redacted]")
+    }))
+
+  it.effect("answers a body that is nested deeper than it can read", () =>
+    Effect.gen(function*() {
+      const model = yield* server
+      const run = newRun()
+      const depth = 200_000
+      const content = `[{"type":"tool_use","name":"x","input":${"[".repeat(depth)}${"]".repeat(depth)}}]`
+      const raw = yield* Effect.promise(() =>
+        post(`${model.baseUrl({ type: "text" }, run)}/v1/messages`, `{"model":"m1","max_tokens":1,"messages":[{"role":"user","content":${content}}]}`)
+          .then((response) => read(response))
+      )
+      assert.deepStrictEqual([raw.status, understand("anthropic-messages", raw).error?.type], [400, "invalid_request_error"])
+      assert.deepStrictEqual((yield* model.requests(run)).map((request) => [request.status, request.ending]), [[400, "complete"]])
+    }))
+
+  it.effect("bills what was said to its end, and nothing else", () =>
+    Effect.gen(function*() {
+      const model = yield* server
+      for (const scenario of [{ type: "cut", in: "any" }, { type: "bad_json", in: "any" }, { type: "error_event" }] as const) {
+        for (const stream of [true, false]) {
+          const run = newRun()
+          yield* ask("openai-chat", model.baseUrl(scenario, run), { prompts: ["x"], stream })
+          const { usage } = yield* model.waitForRequest(run, (request) => request.ending !== "open")
+          assert.strictEqual(usage, null, `${scenario.type} ${stream}`)
+        }
+      }
+    }))
+
+  it.effect("tells a predicate's own mistake to whoever waits, and to nobody else", () =>
+    Effect.gen(function*() {
+      const model = yield* server
+      const run = newRun()
+      const waiting = yield* model.waitForRequest(run, () => {
+        throw new Error("a slip in a test")
+      }).pipe(Effect.exit, Effect.forkChild({ startImmediately: true }))
+      const raw = yield* ask("openai-chat", model.baseUrl({ type: "text" }, run), { prompts: ["hello"], stream: false })
+      assert.strictEqual(understand("openai-chat", raw).text, recital)
+      const exit = yield* Fiber.join(waiting)
+      assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", "a slip in a test")
+    }))
+
   it.effect("lets one waiting request pass for each release, the one that came first", () =>
     Effect.gen(function*() {
       const model = yield* server
@@ -517,12 +585,14 @@ layer(ModelServer.layer(), { excludeTestServices: true })("ModelServer", (it) =>
       const model = yield* server
       const run = newRun()
       const response = yield* Effect.promise(() =>
-        post(`${model.url}/s/slow,words=none/${run}/v1/messages`, bodyFor("anthropic-messages", { prompts: ["x"], stream: true }))
+        post(`${model.url}/s/slow,words=none/${run}/v1/messages`, { any: "body" })
       )
       const body = yield* Effect.promise(() => response.text())
       assert.deepStrictEqual([response.status, response.headers.get("x-should-retry")], [400, "false"])
       assert.include(JSON.parse(body).error.message, "the scenario \"slow,words=none\" cannot be played")
-      assert.deepStrictEqual((yield* model.requests(run)).map((request) => [request.scenario, request.status]), [["slow,words=none", 400]])
+      assert.deepStrictEqual((yield* model.requests(run)).map((request) => [request.scenario, request.status, request.body]), [
+        ["slow,words=none", 400, "{\"any\":\"body\"}"]
+      ])
     }))
 
   it.effect("keeps what belongs to no run as a stray, also when it is used as a proxy", () =>
@@ -620,6 +690,29 @@ layer(ModelServer.layer(), { excludeTestServices: true })("ModelServer", (it) =>
       yield* waiting
       const again = yield* ask("anthropic-messages", model.baseUrl({ type: "text" }, "r"), { prompts: ["x"], stream: true })
       assert.strictEqual(again.status, 0)
+    }))
+
+  it.effect("does not wait for a client that keeps its end of a tunnel open", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const model = yield* ModelServer.make().pipe(Scope.provide(scope))
+      const socket = net.connect({ port: model.port, host: "127.0.0.1", allowHalfOpen: true })
+      socket.on("error", () => {})
+      yield* Effect.callback<void>((resume) => {
+        socket.once("data", () => resume(Effect.void))
+        socket.write("CONNECT example.test:443 HTTP/1.1\r\nhost: example.test\r\n\r\n")
+      })
+      yield* Scope.close(scope, Exit.void)
+      socket.destroy()
+    }))
+
+  it.effect("fails with a port that is none", () =>
+    Effect.gen(function*() {
+      for (const port of [70_000, -1, 1.5, Number.NaN]) {
+        const error = yield* Effect.flip(Effect.scoped(ModelServer.make({ port })))
+        assert.deepStrictEqual([error._tag, error.port], ["ListenFailed", port])
+        assert.match(error.message, new RegExp(`^cannot listen on 127\\.0\\.0\\.1:${port}: .*; choose another port, or 0`))
+      }
     }))
 
   it.effect("fails with the port that it could not have", () =>

@@ -55,6 +55,7 @@ describe("turnpike-model-server", () => {
     [["--port", "99999"], "--port takes a number from 0 to 65535, not \"99999\""],
     [["--port", "x"], "not \"x\""],
     [["--port"], "--port"],
+    [["--model", ""], "--model takes an id, not an empty text"],
     [["extra"], "extra"]
   ])("refuses %j with a usage error", async (args, problem) => {
     const { code, stdout, stderr } = await start(args).ended

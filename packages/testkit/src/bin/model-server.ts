@@ -55,6 +55,7 @@ const parse = (): Result.Result<{ readonly help: boolean; readonly options: Mode
   if (port !== undefined && !(/^[0-9]{1,5}$/.test(port) && Number(port) <= 65_535)) {
     return Result.fail(`--port takes a number from 0 to 65535, not "${port}"`)
   }
+  if (model?.includes("") === true) return Result.fail("--model takes an id, not an empty text")
   return Result.succeed({
     help: help === true,
     options: { ...(port === undefined ? {} : { port: Number(port) }), ...(model === undefined ? {} : { models: model }) }

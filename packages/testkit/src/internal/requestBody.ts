@@ -23,13 +23,13 @@ type Decompress = (
   done: (error: Error | null, result: Buffer) => void
 ) => void
 
-const decompressors: Readonly<Record<string, Decompress | undefined>> = {
-  gzip: zlib.gunzip,
-  "x-gzip": zlib.gunzip,
-  deflate: zlib.inflate,
-  br: zlib.brotliDecompress,
-  zstd: zlib.zstdDecompress
-}
+const decompressors: ReadonlyMap<string, Decompress> = new Map<string, Decompress>([
+  ["gzip", zlib.gunzip],
+  ["x-gzip", zlib.gunzip],
+  ["deflate", zlib.inflate],
+  ["br", zlib.brotliDecompress],
+  ["zstd", zlib.zstdDecompress]
+])
 
 const tooLarge = (maxBytes: number) => new BadBody({ status: 413, problem: `the body is larger than ${maxBytes} bytes` })
 
@@ -55,11 +55,11 @@ export const text = Effect.fnUntraced(function*(request: IncomingMessage, maxByt
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== "" && name !== "identity")
   for (const encoding of encodings.reverse()) {
-    const decompress = decompressors[encoding]
+    const decompress = decompressors.get(encoding)
     if (decompress === undefined) {
       return yield* new BadBody({
         status: 415,
-        problem: `content-encoding "${encoding}" is not known; send one of ${Object.keys(decompressors).join(", ")}, or none`
+        problem: `content-encoding "${encoding}" is not known; send one of ${[...decompressors.keys()].join(", ")}, or none`
       })
     }
     const compressed = bytes

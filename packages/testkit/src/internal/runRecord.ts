@@ -17,7 +17,7 @@ export interface RunRecord {
   readonly amend: (seq: number, change: Partial<Pick<Request, "status" | "usage" | "ending">>) => void
   /** Counts a request for an answer, from 1. */
   readonly countAnswer: () => number
-  /** Completes with the first request, recorded already or to come, that satisfies the predicate. */
+  /** Completes with the first request, recorded already or to come, that satisfies the predicate; dies of what the predicate throws. */
   readonly waitFor: (predicate: (request: Request) => boolean) => Effect.Effect<Request>
   /** Lets the request that has waited longest pass, or the next one that comes. */
   readonly release: () => void
@@ -51,10 +51,15 @@ export const make = (): RunRecord => {
     waitFor: (predicate) =>
       Effect.callback((resume) => {
         const look = () => {
-          const found = requests.find(predicate)
-          if (found === undefined) return
+          try {
+            const found = requests.find(predicate)
+            if (found === undefined) return
+            resume(Effect.succeed(found))
+          } catch (thrown) {
+            // The watcher's own mistake: nothing to do with the request that is being recorded.
+            resume(Effect.die(thrown))
+          }
           watchers.delete(look)
-          resume(Effect.succeed(found))
         }
         watchers.add(look)
         look()
