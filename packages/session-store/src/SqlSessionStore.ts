@@ -90,7 +90,9 @@ export const make = (database: SqlDatabase, options: Options = {}): Effect.Effec
     const inbox = (id: Scalars.SessionId) =>
       toldStream(Stream.unwrap(Effect.map(find(id), (session) =>
         Stream.unfold(0, (seq) =>
-          Effect.map(Inbox.page(sql, session, seq), (entries) => entries.length === 0 ? undefined : [entries, seq + entries.length] as const)
+          seq >= session.inbox.records
+            ? Effect.undefined
+            : Effect.map(Inbox.page(sql, session, seq, Effect.asVoid(ifThere(session))), (entries) => [entries, seq + entries.length] as const)
         ).pipe(Stream.flattenIterable))))
 
     const refuseHeld = (session: Sessions.Session, time: number): Effect.Effect<void, StoreError> =>

@@ -216,14 +216,29 @@ export const requestDiscard = (
 /** At most so many records at once. */
 const pageLength = 200
 
-/** The records from `seq` on, as many as come at once; none at the end. */
-export const page = (sql: SqlClient, session: Session, seq: number): Effect.Effect<ReadonlyArray<InboxEntry.InboxEntry>, SqlError | StoreError> =>
+/**
+ * The records from `seq` on, as many as come at once. Fails where one of those
+ * that the session has is missing; `gone` says why rows can be missing that are no
+ * damage.
+ */
+export const page = (
+  sql: SqlClient,
+  session: Session,
+  seq: number,
+  gone: Effect.Effect<void, SqlError | StoreError>
+): Effect.Effect<ReadonlyArray<InboxEntry.InboxEntry>, SqlError | StoreError> =>
   Effect.gen(function*() {
+    const due = Math.min(pageLength, session.inbox.records - seq)
     const rows = yield* sql<Row>`select seq, record, place, sum from inbox
-      where session = ${session.number} and seq >= ${seq} order by seq limit ${pageLength}`
+      where session = ${session.number} and seq >= ${seq} order by seq limit ${due}`
     const entries: Array<InboxEntry.InboxEntry> = []
-    for (const row of rows) entries.push(yield* Effect.fromResult(entryOf(session, row)))
-    return entries
+    for (const [index, row] of rows.entries()) {
+      if (integer(row, "seq") !== seq + index) break
+      entries.push(yield* Effect.fromResult(entryOf(session, row)))
+    }
+    if (entries.length === due) return entries
+    yield* gone
+    return yield* damaged(session.id, `record ${seq + entries.length} of its inbox is missing`)
   })
 
 /** Puts the records of an export in, in their order. */

@@ -23,14 +23,17 @@ export interface Start {
 
 const begin = ({ args, before = [], bundle, name }: Start): ChildProcess => {
   const [program = process.execPath, ...rest] = [...before, process.execPath, bundle, name, JSON.stringify(args)]
-  return spawn(program, rest, { stdio: ["pipe", "pipe", "pipe"] })
+  // A group of its own, so that what stands in front of it goes with it.
+  return spawn(program, rest, { stdio: ["pipe", "pipe", "pipe"], detached: true })
 }
 
 /** Runs a program to its end; `onLine` may end it before. */
 export const run = (start: Start, onLine: (line: string, child: ChildProcess) => void = () => {}): Promise<Ended> =>
   new Promise((resolve, reject) => {
     const child = begin(start)
-    const timer = setTimeout(() => child.kill("SIGKILL"), start.limitMillis ?? 60_000)
+    const timer = setTimeout(() => {
+      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) process.kill(-child.pid, "SIGKILL")
+    }, start.limitMillis ?? 60_000)
     let output = ""
     let errors = ""
     child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {

@@ -14,6 +14,8 @@ export interface Arguments {
   readonly store: StoreName
   readonly session: string
   readonly seed: number
+  /** How many turns it writes; without an end unless this is given. */
+  readonly turns?: number
 }
 
 /** What was acknowledged: events by their range and the CRC-32 of their JSON lines, or a receipt. */
@@ -38,7 +40,7 @@ export const random = (seed: number) => {
 
 const say = (line: Acknowledged) => fs.writeSync(1, `${JSON.stringify(line)}\n`)
 
-export const write = ({ seed, session, store: name }: Arguments) =>
+export const write = ({ seed, session, store: name, turns: wanted = Number.POSITIVE_INFINITY }: Arguments) =>
   Effect.gen(function*() {
     const store = yield* SessionStore.SessionStore
     const next = random(seed)
@@ -63,7 +65,7 @@ export const write = ({ seed, session, store: name }: Arguments) =>
         seq += events.length
       })
 
-    for (let round = 0;; round++) {
+    for (let round = 0; round < wanted; round++) {
       for (let more = upTo(3); more >= 0; more--) {
         const key = `${seed}-${round}-${more}`
         const { receipt } = yield* store.receive(id, { kind: upTo(4) === 0 ? "steer" : "followup", text: `prompt ${key}`, source: "user", key })

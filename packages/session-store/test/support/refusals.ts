@@ -1,0 +1,46 @@
+/** Lets the n-th call of the system fail, for one n after the other: strace has the kernel refuse it. */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as Programs from "./programs.ts"
+import type { Outcome } from "./programs/faults.ts"
+
+export interface Refusal {
+  readonly call: string
+  readonly error: string
+  readonly nth: number
+  readonly outcome: Outcome | { readonly refused: []; readonly fault: string }
+}
+
+const run = async (bundle: string, directory: string, call: string, inject: ReadonlyArray<string>, trace: string): Promise<Refusal["outcome"]> => {
+  const ended = await Programs.run({
+    bundle,
+    name: "faults",
+    args: { directory },
+    before: ["strace", "-f", "-qq", "--seccomp-bpf", "-o", trace, "-e", `trace=${call}`, ...inject]
+  })
+  fs.rmSync(directory, { recursive: true, force: true })
+  const [line] = ended.lines
+  return ended.code === 0 && line !== undefined ? JSON.parse(line) as Outcome : { refused: [], fault: `it ended with ${ended.signal ?? ended.code}: ${ended.errors}` }
+}
+
+/** How many calls one life makes. */
+export const callsOf = async (bundle: string, directory: string, call: string): Promise<number> => {
+  const trace = path.join(directory, `${call}.trace`)
+  const { fault, refused } = await run(bundle, path.join(directory, call), call, [], trace)
+  if (fault !== undefined || refused.length > 0) throw new Error(`a life without a fault: ${fault ?? JSON.stringify(refused)}`)
+  return fs.readFileSync(trace, "utf8").split("\n").filter((line) => line.includes(`${call}(`)).length
+}
+
+/** Two at a time, since the machine has two cores. */
+export const refuse = async (bundle: string, directory: string, call: string, error: string, nths: ReadonlyArray<number>): Promise<ReadonlyArray<Refusal>> => {
+  const refusals: Array<Refusal> = []
+  const rest = [...nths]
+  const work = async () => {
+    for (let nth = rest.shift(); nth !== undefined; nth = rest.shift()) {
+      const outcome = await run(bundle, path.join(directory, `${call}-${error}-${nth}`), call, ["-e", `inject=${call}:error=${error}:when=${nth}`], "/dev/null")
+      refusals.push({ call, error, nth, outcome })
+    }
+  }
+  await Promise.all([work(), work()])
+  return refusals
+}
