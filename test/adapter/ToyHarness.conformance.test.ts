@@ -24,6 +24,8 @@ type Wants = ReadonlyArray<Readonly<Record<string, unknown>>>
 /** The toy's home in a situation; `free` has the tools that its user lets run unasked. */
 interface Home {
   readonly wants?: Wants
+  /** What it wants for the prompt {@link Situation.meanwhile}. */
+  readonly meanwhile?: Wants
   readonly hooks?: { readonly start?: string; readonly ready?: string }
   readonly free?: ReadonlyArray<string>
 }
@@ -59,6 +61,7 @@ const homes: Readonly<Partial<Record<Situation.Situation, Home>>> = {
   },
   unknown_frame: { wants: [{ hook: `echo '{"type":"a_frame_of_the_future","news":1}'` }, stillHere] },
   late_frame: { wants: [{ say: "done" }, { done: "answered" }, { say: "too late" }, { hook: "touch late" }] },
+  late_in_turn: { wants: [{ say: "done" }], meanwhile: [{ say: "I go " }, { hook: `echo '${textFrame("too late")}'` }, { say: "on" }] },
   bytewise: { wants: [{ hook: bytewise(`${textFrame(Situation.bytewiseText)}\n`) }] },
   huge_line: { wants: [{ hook: "head -c 40000000 /dev/zero | tr '\\0' x; echo" }, stillHere] },
   leaves_processes: { wants: [{ hook: "sleep 987 & setsid sleep 987 & (setsid sleep 987 &)" }, { say: "I left something running" }] },
@@ -70,7 +73,8 @@ const homes: Readonly<Partial<Record<Situation.Situation, Home>>> = {
 } satisfies Readonly<Record<Exclude<Situation.Situation, keyof typeof cannot>, Home>>
 
 /** Hooks run unasked: only where the harness allows everything do they leave a turn alone. */
-const needsEverything = ({ wants = [] }: Home, situation: string) => situation !== "oversteps" && wants.some((want) => "hook" in want)
+const needsEverything = ({ meanwhile = [], wants = [] }: Home, situation: string) =>
+  situation !== "oversteps" && [...wants, ...meanwhile].some((want) => "hook" in want)
 
 /** Gives the toy a home of its own, in which it is made to do what the situation says. */
 const driver: HarnessSuite.Driver = (situation, { directory }) =>
@@ -80,7 +84,11 @@ const driver: HarnessSuite.Driver = (situation, { directory }) =>
     const configDir = path.join(directory, "toy")
     fs.mkdirSync(configDir, { recursive: true })
     const write = (file: string, content: unknown) => fs.writeFileSync(path.join(configDir, file), JSON.stringify(content))
-    write("model.json", { "*": echo, ...(home.wants === undefined ? {} : { [Situation.promptOf(situation)]: home.wants }) })
+    write("model.json", {
+      "*": echo,
+      ...(home.wants === undefined ? {} : { [Situation.promptOf(situation)]: home.wants }),
+      ...(home.meanwhile === undefined ? {} : { [Situation.meanwhile]: home.meanwhile })
+    })
     write("hooks.json", home.hooks ?? {})
     write("free.json", { tools: home.free ?? [] })
     return { program, configDir, ...(needsEverything(home, situation) ? { tools: ToolAllowlist.dangerousAll } : {}) }

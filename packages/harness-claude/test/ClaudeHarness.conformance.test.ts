@@ -19,5 +19,8 @@ HarnessSuite.harnessSuite("ClaudeHarness", { describe: describe.concurrent, it: 
     Effect.map(DialectPlayer.situation(situation, { dialect: DialectPlayer.claude, name: "claude", tools }), (program) => ({
       program,
       configDir: path.join(place.directory, "config")
-    }))
+    })),
+  cannot: {
+    late_in_turn: "the pieces of an answer do not say which turn they are of"
+  }
 })

@@ -18,6 +18,7 @@ HarnessSuite.harnessSuite("CopilotHarness", { describe: describe.concurrent, it:
       configDir: path.join(place.directory, "config")
     })),
   cannot: {
+    late_in_turn: "the pieces of an answer do not say which turn they are of",
     rebinds: "a session keeps its id",
     renames: "a session keeps its id when it is resumed",
     more_tools: "it does not say which tools it has"

@@ -34,6 +34,16 @@ const options = (change: (options: Harness.SessionOptions) => Harness.SessionOpt
 })
 const without = (kind: TurnEvent.NoticeKind) => each((event) => (event.type === "notice" && event.data.kind === kind ? [] : [event]))
 
+/** Does not ask which turn a word is of: whatever is said once a turn speaks is taken for that turn's. */
+const deafToTurns = turns((events) => {
+  let speaks = false
+  return Stream.map(events, (event) => {
+    speaks ||= event.type === "assistant/chunk"
+    const raw = event.type === "notice" && event.data.kind === "late_frame" ? event.data.raw as { readonly type?: string; readonly text?: string } : {}
+    return speaks && raw.type === "text_delta" ? TurnEvent.make("assistant/chunk", { kind: "text", text: raw.text ?? "" }) : event
+  })
+})
+
 const mutants: ReadonlyArray<readonly [fact: string, mutant: (harness: Harness.Harness) => Harness.Harness]> = [
   ["a turn ends once, its ending is last, and its answer is whole", each((event) => (event.type === "harness/end" ? [event, event] : [event]))],
   ["a turn ends once, its ending is last, and its answer is whole", each((event) => (event.type === "session/bound" ? [] : [event]))],
@@ -60,6 +70,8 @@ const mutants: ReadonlyArray<readonly [fact: string, mutant: (harness: Harness.H
   ["a line that is no frame is told, and nothing beside it is lost", without("unparsed_line")],
   ["a frame of an unknown kind is told, and the turn goes on", without("unknown_frame")],
   ["what comes after a turn's ending is told in the next one, and is no part of its answer", without("late_frame")],
+  ["what comes of a turn that has ended is told, and is no part of the one that runs", without("late_frame")],
+  ["what comes of a turn that has ended is told, and is no part of the one that runs", deafToTurns],
   ["a line over every bound is told, and the turn goes on", without("oversize_line")],
   ["our id of the session never changes, and the harness's own is another matter", session((one) => ({ ...one, sessionId: "another" }))],
   ["a session that goes on under a new id of the harness's is told, and stays ours", without("rebound")],
@@ -111,6 +123,12 @@ describe.concurrent("HarnessSuite", () => {
         assert.strictEqual(Exit.isFailure(yield* Effect.exit(Effect.scoped(run()))), true)
       }), 60_000)
   }
+
+  it.live("does not see from late words between turns that an adapter does not ask which turn a word is of", () =>
+    Effect.gen(function*() {
+      const run = suiteOf(deafToTurns).get("what comes after a turn's ending is told in the next one, and is no part of its answer")
+      yield* Effect.scoped(run?.() ?? Effect.die("there is no such test"))
+    }), 60_000)
 
   it("excuses what cannot be brought about by name, and shows it as skipped", () => {
     const skipped: Array<string> = []

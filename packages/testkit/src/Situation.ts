@@ -2,8 +2,8 @@
  * Situations in which a harness has to prove itself: what its program does, as
  * a sentence and as a scenario for the scripted agent.
  *
- * A situation begins with a prompt of its own, {@link promptOf}. Every other
- * prompt is answered with all prompts of the session so far, as a JSON list:
+ * A situation begins with a prompt of its own, {@link promptOf}; `late_in_turn`
+ * goes on with {@link meanwhile}. Every other prompt is answered with all prompts of the session so far, as a JSON list:
  * the proof of what arrived and of what is remembered. The scenarios are plain
  * JSON in the language that `turnpike-scripted-agent --describe` describes; the
  * tests of harness-scripted check each of them.
@@ -28,6 +28,7 @@ export const situations = {
   garbage: "It writes a line that is no JSON, half a character, and two frames on one line, and answers `still here`.",
   unknown_frame: "It writes a frame of a kind that nobody knows, and answers `still here`.",
   late_frame: "When its turn has ended it says one thing more, and then writes the file `late` in the working directory.",
+  late_in_turn: "When its turn has ended it says one thing more of it, while it answers the prompt `meanwhile` with `I go on`.",
   bytewise: "It writes its answer byte by byte; the answer has characters of two to four bytes.",
   huge_line: "It writes a line of 40 MB and then answers `still here`.",
   leaves_processes: "It ends its turn and leaves a child, a process in a session of its own, and a daemon.",
@@ -48,6 +49,9 @@ export const names = Object.keys(situations) as ReadonlyArray<Situation>
 
 /** The prompt with which a situation begins. */
 export const promptOf = (situation: Situation): string => `begin: ${situation}`
+
+/** The second prompt of `late_in_turn`. */
+export const meanwhile = "meanwhile"
 
 /** The program's own names for tools. */
 export interface ToolNames {
@@ -142,6 +146,8 @@ const play = (situation: Situation, tools: ToolNames): Actions => {
       return [{ type: "frame", value: { type: "a_frame_of_the_future", news: 1 } }, say("still here"), end]
     case "late_frame":
       return [say("done"), end, say("too late"), { type: "write_file", path: "late", text: "" }]
+    case "late_in_turn":
+      return [say("done"), end, { type: "wait_for", what: "file", path: "running" }, say("too late"), { type: "write_file", path: "late", text: "" }]
     case "bytewise":
       return [{ type: "chunk_writes", bytes: 1 }, say(bytewiseText, { pieces: 3 }), end, { type: "chunk_writes", bytes: 0 }]
     case "huge_line":
@@ -183,7 +189,17 @@ const play = (situation: Situation, tools: ToolNames): Actions => {
   }
 }
 
+/** What answers {@link meanwhile}: a word before the late one, and a word after it. */
+const during: Actions = [
+  say("I go "),
+  { type: "write_file", path: "running", text: "" },
+  { type: "wait_for", what: "file", path: "late" },
+  say("on"),
+  { type: "end", reason: "completed", text: "I go on" }
+]
+
 const whole = (situation: Situation, tools: ToolNames): Scenario => {
+  const begins: Json = { when: { equals: promptOf(situation) }, repeats: true, do: play(situation, tools) }
   switch (situation) {
     case "deaf":
       return { after_opening: [...stubborn, { type: "stop_reading" }], turns: [echo] }
@@ -197,8 +213,10 @@ const whole = (situation: Situation, tools: ToolNames): Scenario => {
       return { tools: [...tools.all], reports_violations: true, turns: [echo] }
     case "other_model":
       return { model: "another-model", reports_violations: true, turns: [echo] }
+    case "late_in_turn":
+      return { turns: [begins, { when: { equals: meanwhile }, do: during }, echo] }
     default:
-      return { turns: [{ when: { equals: promptOf(situation) }, repeats: true, do: play(situation, tools) }, echo] }
+      return { turns: [begins, echo] }
   }
 }
 

@@ -29,6 +29,18 @@ export const hostilePrompts: ReadonlyArray<string> = [
   `longer ${"é ".repeat(700_000)}end`
 ]
 
+const chunksOf = (events: ReadonlyArray<TurnEvent.TurnEvent>): ReadonlyArray<string> =>
+  events.flatMap((event) => (event.type === "assistant/chunk" && event.data.kind === "text" ? [event.data.text] : []))
+
+/** A late word was told as such, and no word of it is among those of the turn. */
+const assertLate = (events: ReadonlyArray<TurnEvent.TurnEvent>, answer: string): void => {
+  assert.ok(Bench.notices(events).includes("late_frame"), `a late frame is told: ${JSON.stringify(Bench.notices(events))}`)
+  const chunks = chunksOf(events)
+  if (chunks.length > 0) assert.equal(chunks.join(""), answer, "a late word is no word of another turn")
+  const whole = events.flatMap((event) => (event.type === "assistant/message" ? [event.data.text] : []))
+  assert.equal(whole.some((text) => text.includes("too late")), false, "a late word is no word of another turn")
+}
+
 const assertAborted = (end: TurnEvent.TurnEnd["data"]) => assert.equal(end.stop_reason, "aborted")
 
 export const cases: ReadonlyArray<Case> = [
@@ -44,7 +56,7 @@ export const cases: ReadonlyArray<Case> = [
         const first = (types: ReadonlyArray<TurnEvent.TurnEvent["type"]>) => events.findIndex((event) => types.includes(event.type))
         assert.ok(first(["session/bound"]) >= 0, "the session is bound")
         assert.ok(first(["session/bound"]) < first(["assistant/chunk", "assistant/message"]), "the session is bound before anything of the model")
-        const chunks = events.flatMap((event) => (event.type === "assistant/chunk" && event.data.kind === "text" ? [event.data.text] : []))
+        const chunks = chunksOf(events)
         if (chunks.length > 0) assert.equal(chunks.join(""), output.text)
       })
   },
@@ -238,7 +250,7 @@ export const cases: ReadonlyArray<Case> = [
           "not json",
           "\u00bb\u00b6"
         ])
-        const chunks = events.flatMap((event) => (event.type === "assistant/chunk" && event.data.kind === "text" ? [event.data.text] : []))
+        const chunks = chunksOf(events)
         if (chunks.length > 0) assert.equal(chunks.join(""), "still here")
       })
   },
@@ -265,9 +277,20 @@ export const cases: ReadonlyArray<Case> = [
         yield* Bench.eventually("the late word", () => fs.existsSync(path.join(bench.work, "late")), (there) => there)
         const { events, output } = yield* Bench.turn(session, "next")
         assert.equal(Bench.prompts(output.text).at(-1), "next")
-        assert.ok(Bench.notices(events).includes("late_frame"), `a late frame is told: ${JSON.stringify(Bench.notices(events))}`)
-        const said = events.flatMap((event) => (event.type === "assistant/chunk" || event.type === "assistant/message" ? [event.data.text] : []))
-        assert.equal(said.some((text) => text.includes("too late")), false, "a late word is no word of the next turn")
+        assertLate(events, output.text)
+      })
+  },
+  {
+    name: "what comes of a turn that has ended is told, and is no part of the one that runs",
+    needs: ["late_in_turn"],
+    run: (bench) =>
+      Effect.gen(function*() {
+        const session = yield* bench.open("late_in_turn")
+        const first = yield* Bench.turn(session, Situation.promptOf("late_in_turn"))
+        assert.equal(first.output.text, "done")
+        const { end, events, output } = yield* Bench.turn(session, Situation.meanwhile)
+        assert.deepEqual([end.stop_reason, output.text], ["completed", "I go on"])
+        assertLate(events, output.text)
       })
   },
   {
