@@ -7,7 +7,7 @@ import { Supervisor } from "@turnpike/process"
 import { HarnessSuite, Situation } from "@turnpike/testkit"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -45,6 +45,11 @@ const deafToTurns = turns((events) => {
 })
 
 const mutants: ReadonlyArray<readonly [fact: string, mutant: (harness: Harness.Harness) => Harness.Harness]> = [
+  // Whatever a test is about, it sees a session that its scope does not close.
+  [
+    "turns of one session share its context",
+    (harness) => ({ ...harness, open: (options) => Effect.flatMap(Scope.make(), (scope) => Scope.provide(harness.open(options), scope)) })
+  ],
   ["a turn ends once, its ending is last, and its answer is whole", each((event) => (event.type === "harness/end" ? [event, event] : [event]))],
   ["a turn ends once, its ending is last, and its answer is whole", each((event) => (event.type === "session/bound" ? [] : [event]))],
   ["a turn ends once, its ending is last, and its answer is whole", each((event) => (event.type === "assistant/chunk" ? [{ ...event, data: { ...event.data, text: event.data.text.slice(1) } }] : [event]))],

@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -48,7 +49,7 @@ export interface Bench extends Place {
     situation: Situation.Situation,
     overrides?: Partial<Harness.SessionOptions>
   ) => Effect.Effect<Harness.HarnessSession, unknown, Scope.Scope>
-  /** The command lines of the case's living processes. */
+  /** The command lines of the case's living processes. A case fails that leaves one once its sessions are closed, and it is killed. */
   readonly processes: () => ReadonlyArray<string>
 }
 
@@ -61,21 +62,45 @@ export interface Turn {
 
 const variable = "TURNPIKE_SUITE_CASE"
 
-const onLinux = (mark: string): ReadonlyArray<string> =>
+interface Living {
+  readonly pid: number
+  readonly command: string
+}
+
+const onLinux = (mark: string): ReadonlyArray<Living> =>
   fs.readdirSync("/proc").filter((name) => /^\d+$/u.test(name) && Number(name) !== process.pid).flatMap((pid) => {
     try {
       if (!fs.readFileSync(`/proc/${pid}/environ`, "utf8").includes(mark)) return []
       // A process that has ended and was not yet waited for has no command line.
       const command = fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim()
-      return command === "" ? [] : [command]
+      return command === "" ? [] : [{ pid: Number(pid), command }]
     } catch {
+      // It is gone meanwhile, or somebody else's.
       return []
     }
   })
 
-const elsewhere = (mark: string): ReadonlyArray<string> =>
-  execFileSync("ps", ["-axEww", "-o", "command="], { encoding: "utf8", maxBuffer: 1 << 26 }).split("\n")
-    .filter((line) => line.includes(mark))
+const elsewhere = (mark: string): ReadonlyArray<Living> =>
+  execFileSync("ps", ["-axEww", "-o", "pid=,command="], { encoding: "utf8", maxBuffer: 1 << 26 }).split("\n").flatMap((line) => {
+    const [, pid = "", command = ""] = /^\s*(\d+)\s+(.*)$/u.exec(line) ?? []
+    return command.includes(mark) ? [{ pid: Number(pid), command }] : []
+  })
+
+/** Ends what a harness under test has left alive, so that no case leaves anything behind, however it went. */
+const killAll = (living: () => ReadonlyArray<Living>): void => {
+  // Again, for what a process has started before it was killed.
+  for (let round = 0; round < 5; round++) {
+    const found = living()
+    if (found.length === 0) return
+    for (const { pid } of found) {
+      try {
+        process.kill(pid, "SIGKILL")
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
+      }
+    }
+  }
+}
 
 /** Waits until a fact of the outside holds; fails with what it was last, after 20 s unless given. */
 export const eventually = <A>(what: string, look: () => A, holds: (value: A) => boolean, withinMs = 20_000): Effect.Effect<A> =>
@@ -104,6 +129,15 @@ export const make = (
       (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true, maxRetries: 3 }))
     )
     const token = crypto.randomUUID()
+    const living = (): ReadonlyArray<Living> => (process.platform === "linux" ? onLinux : elsewhere)(`${variable}=${token}`)
+    const processes = () => living().map(({ command }) => command)
+    // Runs when the sessions of the case, which are opened later, have been closed.
+    yield* Effect.addFinalizer(() =>
+      Effect.ensuring(
+        eventually("processes that are left when every session is closed", processes, (found) => found.length === 0, 5000),
+        Effect.sync(() => killAll(living))
+      )
+    )
     const work = path.join(directory, "work")
     const home = path.join(directory, "home")
     fs.mkdirSync(work)
@@ -135,7 +169,7 @@ export const make = (
       work,
       options,
       open: (situation, overrides) => Effect.flatMap(options(situation, overrides), harness.open),
-      processes: () => (process.platform === "linux" ? onLinux : elsewhere)(`${variable}=${token}`)
+      processes
     }
   })
 
@@ -219,7 +253,7 @@ export const watch = (
   session: AgentSession.AgentSession,
   text: string,
   until: (event: TurnEvent.TurnEvent) => boolean
-): Effect.Effect<Watched> =>
+): Effect.Effect<Watched, never, Scope.Scope> =>
   Effect.gen(function*() {
     const { events, fiber, seen } = yield* start(session, text, until)
     yield* Effect.raceFirst(
@@ -229,12 +263,12 @@ export const watch = (
     return { fiber, events }
   })
 
-/** Begins a turn and waits for nothing. */
+/** Begins a turn and waits for nothing. The turn is interrupted where the case ends before it. */
 export const start = (session: AgentSession.AgentSession, text: string, until: (event: TurnEvent.TurnEvent) => boolean = () => false) =>
   Effect.gen(function*() {
     const events: Array<TurnEvent.TurnEvent> = []
     const seen = yield* Deferred.make<void>()
-    const fiber = yield* Effect.forkDetach(
+    const fiber = yield* Effect.forkScoped(
       Stream.runForEach(session.runTurn(Prompt.fromText(text)), (event) => {
         events.push(event)
         return until(event) ? Effect.asVoid(Deferred.succeed(seen, undefined)) : Effect.void
@@ -265,8 +299,8 @@ export const harnessId = (events: ReadonlyArray<TurnEvent.TurnEvent>): string =>
 
 /** The prompts that the program says it was given, from its answer. */
 export const prompts = (text: string): ReadonlyArray<string> => {
-  const value: unknown = JSON.parse(text)
-  if (!Array.isArray(value)) return assert.fail(`the answer is no list of prompts: ${text.slice(0, 200)}`)
+  const value = Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
+  if (!Array.isArray(value)) return assert.fail(`the answer is no list of prompts: ${JSON.stringify(text.slice(0, 200))}`)
   return value.map(String)
 }
 

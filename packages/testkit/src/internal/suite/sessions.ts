@@ -227,7 +227,7 @@ export const cases: ReadonlyArray<Case> = [
     needs: ["never_ready"],
     run: (bench) =>
       Effect.gen(function*() {
-        const fiber = yield* Effect.forkDetach(Effect.scoped(bench.open("never_ready")), { startImmediately: true })
+        const fiber = yield* Effect.forkScoped(Effect.scoped(bench.open("never_ready")), { startImmediately: true })
         yield* Bench.eventually("the program", bench.processes, (found) => found.length > 0)
         yield* Fiber.interrupt(fiber)
         yield* Bench.nothingLeft(bench)
