@@ -153,21 +153,43 @@ const isAlive = (pid) => {
   }
 }
 
+/** The process that the lock names, and whether nobody holds it any more; `undefined` where there is no lock. */
+const lockHolder = () => {
+  try {
+    const holder = Number(fs.readFileSync(lockFile, "utf8"))
+    // Without a name it was only just made, or its maker could not write it: the disk is full.
+    const isStale = holder > 0 ? !isAlive(holder) : Date.now() - fs.statSync(lockFile).mtimeMs > 10_000
+    return { holder, isStale }
+  } catch (error) {
+    if (error.code === "ENOENT") return undefined
+    throw error
+  }
+}
+
 /** Two installations at once would write over each other; the second waits for the first. */
 const acquireLock = async () => {
   for (let announced = false;;) {
+    let isMine = false
     try {
-      fs.writeFileSync(lockFile, String(process.pid), { flag: "wx" })
+      const file = fs.openSync(lockFile, "wx")
+      isMine = true
+      try {
+        fs.writeSync(file, String(process.pid))
+      } finally {
+        fs.closeSync(file)
+      }
       return
     } catch (error) {
-      if (error.code !== "EEXIST") throw error
+      if (isMine) fs.rmSync(lockFile, { force: true })
+      if (isMine || error.code !== "EEXIST") throw error
     }
-    const holder = Number(fs.existsSync(lockFile) ? fs.readFileSync(lockFile, "utf8") : "0")
-    if (holder > 0 && !isAlive(holder)) {
+    const found = lockHolder()
+    if (found === undefined) continue
+    if (found.isStale) {
       fs.rmSync(lockFile, { force: true })
       continue
     }
-    if (!announced) say(`another installation is running (process ${holder}); waiting for it`)
+    if (!announced) say(`another installation is running (process ${found.holder}; its lock is ${lockFile}); waiting for it`)
     announced = true
     await new Promise((resolve) => setTimeout(resolve, 250))
   }

@@ -73,6 +73,15 @@ describe("bootstrap", () => {
     assert.isFalse(fs.existsSync(path.join(clone, ".turnpike-installing")))
   })
 
+  it("goes on after an installation that could not even write its name", async () => {
+    npx("exit 0")
+    write(".turnpike-installing", "")
+    const past = new Date(Date.now() - 60_000)
+    fs.utimesSync(path.join(clone, ".turnpike-installing"), past, past)
+    assert.strictEqual((await bootstrap()).code, 0)
+    assert.isFalse(fs.existsSync(path.join(clone, ".turnpike-installing")))
+  })
+
   it.each([
     ["the network is gone", "ERR_PNPM_META_FETCH_FAIL getaddrinfo ENOTFOUND", /npm registry cannot be reached/],
     ["the disk is full", "ENOSPC: no space left on device, write", /the disk is full/],
