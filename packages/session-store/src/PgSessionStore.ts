@@ -13,6 +13,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type * as SqlClient from "effect/sql/SqlClient"
 import { SqlError } from "effect/sql/SqlError"
+import { asFailure } from "./internal/brokenRollback.ts"
 import { integer, oneOf } from "./internal/columns.ts"
 import { isInDoubt, pgFailure } from "./internal/pgFailure.ts"
 import * as Schema from "./internal/schema.ts"
@@ -107,7 +108,7 @@ const databaseOf = (options: Options): Effect.Effect<SqlDatabase, SqlError | Sto
       sql,
       place,
       // Every commit is synced: the server does it for many at once.
-      transaction: (work) => Effect.retry(sql.withTransaction(work), { while: isOvertaken, times: attempts }),
+      transaction: (work) => Effect.retry(asFailure(sql.withTransaction(work)), { while: isOvertaken, times: attempts }),
       now: Effect.map(oneOf(sql`select (extract(epoch from clock_timestamp()) * 1000)::bigint as now`), (row) => integer(row, "now")),
       mayHaveChanged: Effect.succeed(true),
       pollMillis,

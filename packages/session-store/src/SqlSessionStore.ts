@@ -161,7 +161,9 @@ export const make = (database: SqlDatabase, options: Options = {}): Effect.Effec
         if (turn !== undefined) {
           return yield* failed("LOG_RULE", `session ${id} is to begin with events whose last turn, ${turn.number}, is open`)
         }
-        yield* Restore.put(database, leases, header, Stream.fromIterable(seed), Stream.empty)
+        return yield* seed.length === 0
+          ? Restore.putEmpty(database, header)
+          : Restore.put(database, leases, header, Stream.fromIterable(seed), Stream.empty)
       })
 
     const restore: SessionStore.Service["restore"] = (header, events, entries) =>

@@ -125,10 +125,11 @@ const databaseOf = (file: string): Effect.Effect<SqlDatabase, SqlError | StoreEr
     const database: SqlDatabase = {
       sql,
       place: file,
-      transaction: (work, options) => transaction(work, options).pipe(
-        // Afterwards as well: what was committed into a file that is gone is not kept.
-        (committed) => Effect.andThen(ifThere, Effect.tap(committed, ifThere))
-      ),
+      transaction: (work, options) => {
+        const committed = Effect.andThen(ifThere, transaction(work, options))
+        // Afterwards as well: what was committed into a file that went meanwhile is not kept.
+        return options.sync ? Effect.tap(committed, ifThere) : committed
+      },
       now: Clock.currentTimeMillis,
       mayHaveChanged: Effect.map(oneOf(sql`pragma data_version`), (row) => {
         const version = integer(row, "data_version")

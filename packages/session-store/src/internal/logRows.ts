@@ -46,6 +46,7 @@ interface Cursor {
   readonly rows: number
 }
 
+const firstRows = 64
 const maxRows = 512
 
 /** The packed bytes that a page should have: 256 KiB. */
@@ -92,7 +93,7 @@ export const read = (
   until: number,
   gone: Effect.Effect<void, SqlError | StoreError>
 ): Stream.Stream<SessionEvent.SessionEvent, SqlError | StoreError> =>
-  Stream.unfold({ after: Math.max(-1, after), rows: 16 }, (cursor: Cursor) =>
+  Stream.unfold({ after: Math.max(-1, after), rows: firstRows }, (cursor: Cursor) =>
     Effect.gen(function*() {
       if (cursor.after + 1 >= until) return undefined
       const { cursor: next, events } = yield* page(sql, session, cursor)

@@ -16,6 +16,7 @@ import { ConnectionError, LockTimeoutError, SqlError, UniqueViolation, UnknownEr
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite"
+import { asFailure } from "./brokenRollback.ts"
 
 /** What SQLite answers, without the details of the second byte: https://sqlite.org/rescode.html. */
 export const codes = { busy: 5, locked: 6, readOnly: 8, ioError: 10, corrupt: 11, full: 13, cannotOpen: 14, notADatabase: 26 } as const
@@ -155,6 +156,7 @@ export const make = (db: DatabaseSync, busyMillis: number): Effect.Effect<NodeSq
       client,
       transaction: (work, { sync }) =>
         client.withTransaction(work).pipe(
+          asFailure,
           Effect.provideService(SqlClient.BeginTransaction, beginOf(sync ? "FULL" : "NORMAL")),
           whileBusy(busyMillis)
         )

@@ -18,6 +18,7 @@ export const isInDoubt = ({ reason }: SqlError): boolean => {
 }
 
 const diskFull = "53100"
+const noSuchDatabase = "3D000"
 
 export const pgFailure = (place: string, { message, reason }: SqlError): Failure.Failure => {
   const { cause } = reason
@@ -27,6 +28,7 @@ export const pgFailure = (place: string, { message, reason }: SqlError): Failure
   if (state === diskFull) return Failure.make("STORE_FULL", `there is no space left for the sessions in ${place}`, { data })
   const cannot = (what: string, remedy: string, retryable: boolean) =>
     Failure.make("STORE_FAILED", `the sessions in ${place} cannot be ${what}: ${why}`, { remedy, retryable, data })
+  if (state === noSuchDatabase) return cannot("opened", "Make the database, or name another one.", false)
   switch (reason._tag) {
     case "ConnectionError":
       return cannot("reached", "Check that the server runs and that its address is right.", true)

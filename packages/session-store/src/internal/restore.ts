@@ -27,9 +27,8 @@ const pieceLength = 512
 const noGeneration = 0
 
 /** Makes a row that nobody finds, and answers its number. */
-const begin = ({ sql }: SqlDatabase, { begin: hold, owner }: Leases, header: SessionHeader.SessionHeader) =>
+const insertRow = ({ sql }: SqlDatabase, header: SessionHeader.SessionHeader, owner: string | null): Effect.Effect<number, SqlError> =>
   Effect.gen(function*() {
-    yield* hold
     const text = JSON.stringify(header)
     const number = integer(
       yield* oneOf(sql`insert into sessions (header, header_sum, generation, next_seq, turns, updated, log_sum, inbox_seq, pending, inbox_sum, owner)
@@ -63,10 +62,24 @@ const publish = (
     const rows = yield* sql`update sessions set id = ${id}, owner = null, next_seq = ${log.next}, turns = ${log.turns}, updated = ${log.updated},
       log_sum = ${Sessions.logSum(number, log)}, inbox_seq = ${inbox.records}, pending = ${inbox.pending}, inbox_sum = ${Sessions.inboxSum(number, inbox)}
       where number = ${number} and not exists (select 1 from sessions where id = ${id}) returning number`
-    if (rows.length === 0) return yield* exists(id)
+    if (rows.length > 0) return
+    const others = yield* sql`select number from sessions where id = ${id}`
+    return yield* others.length > 0
+      ? exists(id)
+      // A process that was frozen for longer than its lease finds its row taken away.
+      : failed("STORE_FAILED", `session ${id} was not put in: this process gave no sign of life for too long`, { remedy: "Try again." })
   }).pipe(
     // Of two that publish at the same time, the later one finds no row of the other before, and the index refuses it.
     Effect.catchIf((error) => error._tag === "SqlError" && error.reason._tag === "UniqueViolation", () => Effect.fail(exists(id)))
+  )
+
+const noLog = (header: SessionHeader.SessionHeader): Sessions.LogFigures => ({ generation: noGeneration, next: 0, turns: 0, updated: header.created })
+
+/** Makes a session without events. */
+export const putEmpty = (database: SqlDatabase, header: SessionHeader.SessionHeader): Effect.Effect<void, SqlError | StoreError> =>
+  database.transaction(
+    Effect.flatMap(insertRow(database, header, null), (number) => publish(database, number, header, noLog(header), { records: 0, pending: 0 })),
+    { sync: true }
   )
 
 /** Puts a session in. Nothing of it is there where this fails or is interrupted. */
@@ -83,7 +96,7 @@ export const put = <E>(
   const fill = (number: number) =>
     Effect.gen(function*() {
       let state = LogState.empty()
-      let log: Sessions.LogFigures = { generation: noGeneration, next: 0, turns: 0, updated: header.created }
+      let log = noLog(header)
       const claimed = new Set<InboxEntry.ReceiptId>()
       yield* Stream.runForEachArray(Stream.rechunk(events, pieceLength), (piece) =>
         Effect.gen(function*() {
@@ -106,7 +119,7 @@ export const put = <E>(
 
   return Effect.uninterruptibleMask((restore) =>
     Effect.gen(function*() {
-      const number = yield* transaction(begin(database, leases, header), { sync: false })
+      const number = yield* transaction(Effect.andThen(leases.begin, insertRow(database, header, leases.owner)), { sync: false })
       yield* Effect.onExit(restore(fill(number)), (exit) => Exit.isSuccess(exit) ? Effect.void : abandon(database, number))
     })
   )

@@ -4,6 +4,7 @@ import * as Logger from "effect/Logger"
 import { faults } from "./faults.ts"
 import { fullDisk } from "./fullDisk.ts"
 import { hold } from "./holder.ts"
+import { lag } from "./lag.ts"
 import { write } from "./writer.ts"
 
 const [, , name = "", given = "{}"] = process.argv
@@ -13,7 +14,8 @@ const programs: Readonly<Record<string, () => Effect.Effect<unknown, unknown>>> 
   writer: () => write(args),
   holder: () => hold(args),
   faults: () => faults(args),
-  "full-disk": () => fullDisk(args)
+  "full-disk": () => fullDisk(args),
+  lag: () => lag(args)
 }
 const program = programs[name]
 if (program === undefined) throw new Error(`there is no program ${name}`)
