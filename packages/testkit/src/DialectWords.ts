@@ -62,12 +62,12 @@ export type Opening =
   }
   | { readonly kind: "exit"; readonly code: number; readonly stdout: string; readonly stderr: string }
 
-/** What a line of standard input means. */
+/** What a frame of standard input means. */
 export type Input =
   | { readonly kind: "prompt"; readonly id: string; readonly text: string }
   | { readonly kind: "interrupt" }
   | { readonly kind: "answer"; readonly requestId: string; readonly allow: boolean; readonly reason: string }
-  /** With `opening` more lines belong to the opening of the session. */
+  /** The dialect has dealt with it. With `opening` more frames belong to the opening of the session. */
   | { readonly kind: "handled"; readonly opening?: true }
   | { readonly kind: "exit"; readonly code: number; readonly stderr: string }
 
@@ -125,10 +125,16 @@ export interface DialectHost {
     readonly tools?: ReadonlyArray<string>
     readonly reports_violations?: boolean
   }
-  /** Writes one frame as a line. Frames keep their order. */
+  /** Writes one frame, framed as the dialect says. Frames keep their order. */
   readonly frame: (value: Json) => void
   /** The session; only once it is open. */
   readonly session: () => SessionState
+  /**
+   * Takes up a session of before, for a protocol that names it only when the
+   * program runs: the open session gets its id and its prompts. Says `unknown` or
+   * `in_use` where it cannot be had.
+   */
+  readonly resume: (id: string) => "resumed" | "unknown" | "in_use"
 }
 
 export interface Dialect {
@@ -139,11 +145,13 @@ export interface Dialect {
   readonly opened: () => void
   /** Says that a session cannot be had; the process then exits with the answer. */
   readonly refuse: (why: "unknown" | "in_use", id: string) => { readonly code: number; readonly stderr: string }
-  readonly read: (line: string) => Input
+  /** Reads one frame, as text. */
+  readonly read: (text: string) => Input
   readonly turnStarted: (turn: TurnState) => void
   readonly messageStarted: (turn: TurnState, kind: Piece["kind"]) => void
   readonly piece: (turn: TurnState, piece: Piece) => void
   readonly messageEnded: (turn: TurnState, whole: Piece) => void
+  /** Throws where the vendor has no word for it: the player then exits with 70 and says so. */
   readonly say: (turn: TurnState, action: Spoken) => void
   readonly ask: (turn: TurnState, question: Question) => Asked
   readonly end: (turn: TurnState, ending: Ending) => void

@@ -264,6 +264,16 @@ describe.concurrent("ClaudeDialect", () => {
       }).pipe(Effect.scoped))
   }
 
+  it.live("says what of its arguments it does not play", () =>
+    Effect.gen(function*() {
+      const refused = (args: ReadonlyArray<string>) =>
+        Effect.map(play(turns([completed]), args, []), ({ code, frames, stderr }) => [code, frames.length, stderr])
+      assert.deepStrictEqual(yield* refused(["-p", "hello"]), [1, 0, "the player: it plays nothing but -p --input-format stream-json\n"])
+      assert.deepStrictEqual(yield* refused([...live, "--model"]), [1, 0, "the player: --model needs a value\n"])
+      const [code, , stderr] = yield* refused([...live, "--append-system-prompt-file", "/nowhere/at/all"])
+      assert.deepStrictEqual([code, String(stderr).split(", ")[0]], [1, "the player: the instructions cannot be read: ENOENT: no such file or directory"])
+    }).pipe(Effect.scoped), 30_000)
+
   const home = Effect.acquireRelease(
     Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-claude-"))),
     (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))

@@ -119,4 +119,23 @@ describe("the played Codex, against recordings", () => {
         assert.deepStrictEqual([played.code, played.signal], [0, null])
       }).pipe(Effect.scoped), 30_000)
   }
+
+  it.live("loses a thread where the scenario says so, and does not pass over what it has no word for", () =>
+    Effect.gen(function*() {
+      const home = fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-codex-"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => fs.rmSync(home, { recursive: true, force: true })))
+      const talk = (scenario: Situation.Scenario, steps: ReadonlyArray<Step>) =>
+        Effect.gen(function*() {
+          const program = yield* DialectPlayer.program(scenario, { dialect: DialectPlayer.codex, name: "codex" })
+          return yield* Effect.promise(() => run(program, ["app-server"], steps, { CODEX_HOME: home }))
+        })
+      const begun = yield* talk(turns([{ type: "background", tasks: [] }, completed]), [...opening("read-only"), prompt("turnpike-1", "first"), { until: isMethod("turn/completed") }])
+      assert.deepStrictEqual([begun.code, begun.stderr], [70, "turnpike-scripted-agent: Codex has no word for background\n"])
+      const threadId = fs.readdirSync(path.join(home, "sessions"))[0]?.slice(0, -".json".length)
+      const resume = [...opening("read-only").slice(0, 3), send({ id: "resume", method: "thread/resume", params: { threadId } }), { until: isAnswer("resume") }]
+      const known = yield* talk(turns([completed]), resume)
+      assert.strictEqual(known.frames.find(isAnswer("resume"))?.["error"], undefined)
+      const lost = yield* talk({ ...turns([completed]), resume: "unknown" }, resume)
+      assert.deepStrictEqual(lost.frames.find(isAnswer("resume"))?.["error"], { code: -32600, message: `no rollout found for thread id ${threadId}` })
+    }).pipe(Effect.scoped), 30_000)
 })

@@ -160,21 +160,49 @@ describe("the played Copilot, against recordings", () => {
       }).pipe(Effect.scoped), 30_000)
   }
 
+  const args = ["--headless", "--no-auto-update", "--stdio"]
+  const homeless = Effect.acquireRelease(
+    Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-copilot-"))),
+    (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))
+  )
+  const echo = { turns: [{ repeats: true, do: [say("{{prompts}}"), completed] }] }
+  const talk = (scenario: Situation.Scenario, home: string, steps: ReadonlyArray<Step>) =>
+    Effect.gen(function*() {
+      const program = yield* DialectPlayer.program(scenario, { dialect: DialectPlayer.copilot, name: "copilot" })
+      return yield* Effect.promise(() => run(program, args, steps, { COPILOT_HOME: home }, "content-length"))
+    })
+  const lost = { code: -32603, message: "Failed to load session events: Session not found: session-1" }
+  const contentOf = (frames: ReadonlyArray<Frame>) => dataOf(frames.find(isEvent("assistant.message")) ?? {})["content"]
+
   it.live("goes on with a session that another process began, and with no other", () =>
     Effect.gen(function*() {
-      const program = yield* DialectPlayer.program({ turns: [{ repeats: true, do: [say("{{prompts}}"), completed] }] }, { dialect: DialectPlayer.copilot, name: "copilot" })
-      const home = fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-copilot-"))
-      yield* Effect.addFinalizer(() => Effect.sync(() => fs.rmSync(home, { recursive: true, force: true })))
-      const args = ["--headless", "--no-auto-update", "--stdio"]
-      const talk = (steps: ReadonlyArray<Step>) => Effect.promise(() => run(program, args, steps, { COPILOT_HOME: home }, "content-length"))
-      const lost = yield* talk(opening("resume"))
-      assert.deepStrictEqual(
-        lost.frames.find(isAnswer("open"))?.["error"],
-        { code: -32603, message: "Failed to load session events: Session not found: session-1" }
-      )
-      yield* talk([...opening(), prompt("send", "first"), idle])
-      const resumed = yield* talk([...opening("resume"), prompt("send", "second"), idle])
-      const answer = resumed.frames.find(isEvent("assistant.message"))
-      assert.strictEqual(dataOf(answer ?? {})["content"], "[\"first\",\"second\"]")
+      const home = yield* homeless
+      const never = yield* talk(echo, home, opening("resume"))
+      assert.deepStrictEqual(never.frames.find(isAnswer("open"))?.["error"], lost)
+      yield* talk(echo, home, [...opening(), prompt("send", "first"), idle])
+      const resumed = yield* talk(echo, home, [...opening("resume"), prompt("send", "second"), idle])
+      assert.strictEqual(contentOf(resumed.frames), "[\"first\",\"second\"]")
+    }).pipe(Effect.scoped), 30_000)
+
+  it.live("loses a session, or what was said in it, where the scenario says so", () =>
+    Effect.gen(function*() {
+      const home = yield* homeless
+      yield* talk(echo, home, [...opening(), prompt("send", "first"), idle])
+      const unknown = yield* talk({ ...echo, resume: "unknown" }, home, opening("resume"))
+      assert.deepStrictEqual(unknown.frames.find(isAnswer("open"))?.["error"], lost)
+      const empty = yield* talk({ ...echo, memory: "forgets" }, home, [...opening("resume"), prompt("send", "second"), idle])
+      assert.strictEqual(contentOf(empty.frames), "[\"second\"]")
+      const renamed = yield* talk({ ...echo, resume: "new_id" }, home, opening("resume"))
+      assert.notStrictEqual(((renamed.frames.find(isAnswer("open")) ?? {})["result"] as Frame)["sessionId"], "session-1")
+    }).pipe(Effect.scoped), 30_000)
+
+  it.live("does not pass over what it has no word for", () =>
+    Effect.gen(function*() {
+      const { code, stderr } = yield* talk(turns([{ type: "todo", todos: [{ content: "a", status: "pending" }] }, completed]), yield* homeless, [
+        ...opening(),
+        prompt("send", "hello"),
+        idle
+      ])
+      assert.deepStrictEqual([code, stderr], [70, "turnpike-scripted-agent: Copilot has no word for todo\n"])
     }).pipe(Effect.scoped), 30_000)
 })

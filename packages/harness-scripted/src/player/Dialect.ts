@@ -57,8 +57,7 @@ export type Input =
   | { readonly kind: "prompt"; readonly id: string; readonly text: string }
   | { readonly kind: "interrupt" }
   | { readonly kind: "answer"; readonly requestId: string; readonly allow: boolean; readonly reason: string }
-  /** The dialect has dealt with it. */
-  /** With `opening` more lines belong to the opening of the session. */
+  /** The dialect has dealt with it. With `opening` more frames belong to the opening of the session. */
   | { readonly kind: "handled"; readonly opening?: true }
   | { readonly kind: "exit"; readonly code: number; readonly stderr: string }
 
@@ -96,6 +95,12 @@ export interface DialectHost {
   readonly frame: (value: Json) => void
   /** The session; only once it is open. */
   readonly session: () => SessionState
+  /**
+   * Takes up a session of before, for a protocol that names it only when the
+   * program runs: the open session gets its id and its prompts. Says `unknown` or
+   * `in_use` where it cannot be had.
+   */
+  readonly resume: (id: string) => "resumed" | "unknown" | "in_use"
 }
 
 export interface Dialect {
@@ -113,6 +118,7 @@ export interface Dialect {
   readonly messageStarted: (turn: TurnState, kind: Piece["kind"]) => void
   readonly piece: (turn: TurnState, piece: Piece) => void
   readonly messageEnded: (turn: TurnState, whole: Piece) => void
+  /** Throws where it has no word for it: the player then exits with 70 and says so. */
   readonly say: (turn: TurnState, action: Spoken) => void
   readonly ask: (turn: TurnState, action: ActionOf<"ask">) => Asked
   readonly end: (turn: TurnState, action: ActionOf<"end">) => void

@@ -78,6 +78,20 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
   const interruptWaiters: Array<() => void> = []
   const eofWaiters: Array<() => void> = []
 
+  /** Why a session cannot be resumed: by what is remembered, and by what the scenario says. */
+  const refusalOf = (id: string): "unknown" | "in_use" | undefined =>
+    scenario.resume === "unknown" || (scenario.resume === undefined && SessionFile.read(directory, id) === undefined)
+      ? "unknown"
+      : scenario.resume === "in_use"
+      ? "in_use"
+      : undefined
+  /** What a session that is resumed begins with. */
+  const resumed = (id: string) => ({
+    id: scenario.resume === "new_id" ? crypto.randomUUID() : id,
+    resumed: true,
+    prompts: scenario.memory === "forgets" ? [] : [...(SessionFile.read(directory, id)?.prompts ?? [])]
+  })
+
   const host: DialectHost = {
     argv,
     env: process.env,
@@ -87,6 +101,11 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
     session: () => {
       if (state === undefined) throw new Error("the session is not open")
       return state
+    },
+    resume: (id) => {
+      const refusal = refusalOf(id)
+      if (refusal === undefined) state = { ...host.session(), ...resumed(id) }
+      return refusal ?? "resumed"
     }
   }
   const dialect: Dialect = module.makeDialect(host)
@@ -452,25 +471,20 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
   }
   directory = opening.directory
   const { session } = opening
-  const wanted = session.id
-  const remembered = wanted === undefined ? undefined : SessionFile.read(directory, wanted)
-  const refusal = session.kind === "new"
-    ? (remembered === undefined ? undefined : "in_use")
-    : scenario.resume === "unknown" || (scenario.resume === undefined && remembered === undefined)
-    ? "unknown"
-    : scenario.resume === "in_use"
+  const refusal = session.kind === "resume"
+    ? refusalOf(session.id)
+    : session.id !== undefined && SessionFile.read(directory, session.id) !== undefined
     ? "in_use"
     : undefined
   if (refusal !== undefined) {
-    const answer = dialect.refuse(refusal, wanted ?? "")
+    const answer = dialect.refuse(refusal, session.id ?? "")
     output.stderr(answer.stderr)
     return exit(answer.code)
   }
-  const newId = session.kind === "resume" ? session.newId ?? (scenario.resume === "new_id" ? crypto.randomUUID() : undefined) : undefined
+  const begun = session.kind === "resume" ? resumed(session.id) : { id: session.id ?? crypto.randomUUID(), resumed: false, prompts: [] }
   state = {
-    id: newId ?? wanted ?? crypto.randomUUID(),
-    resumed: session.kind === "resume",
-    prompts: session.kind === "resume" && scenario.memory !== "forgets" ? [...(remembered?.prompts ?? [])] : [],
+    ...begun,
+    id: (session.kind === "resume" ? session.newId : undefined) ?? begun.id,
     model: opening.model ?? scenario.model ?? "scripted-1",
     system: opening.system ?? "",
     tools: scenario.tools ?? []

@@ -3,38 +3,21 @@
  * client that starts or resumes one thread. Written from recordings of the real
  * program (`test/fixtures/codex/0.171.0`), whose frames a test compares with these.
  *
- * Loaded by path into the scripted agent's executable, so it imports nothing of
- * this package but types. Not played, and therefore no evidence of what the
- * program does: patches and tools of servers, when a model reads what steers
- * its turn, the limit of 1048576
- * characters for a prompt, and a thread's id that changes, which the program's
- * never does. A background task is nothing that the program declares.
+ * Loaded by path into the scripted agent's executable, so it imports nothing but
+ * what stands beside it. Not played, and therefore no evidence of what the
+ * program does: patches and tools of servers, when a model reads what steers its
+ * turn, and the limit of 1048576 characters for a prompt. A thread's id changes
+ * where a scenario says so; the program's never does. It declares no background
+ * task, and has one protocol.
  */
-import * as fs from "node:fs"
 import * as path from "node:path"
 import type { Asked, Dialect, DialectHost, Ending, Failing, Figures, Input, Json, Opening, Piece, Question, Spoken, TurnState } from "../DialectWords.ts"
+import { isObject, type JsonObject, objectAt, parse } from "./jsonObject.ts"
 
 export const version = "0.171.0"
 
-type Object = { readonly [key: string]: Json }
-
-const isObject = (value: unknown): value is Object => typeof value === "object" && value !== null && !Array.isArray(value)
-const objectAt = (value: Json | undefined, key: string): Object => {
-  const inner = isObject(value) ? value[key] : undefined
-  return isObject(inner) ? inner : {}
-}
-
-const parse = (line: string): Object | undefined => {
-  try {
-    const value: unknown = JSON.parse(line)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
 /** How the answer to a thread's start names the sandbox that was asked for. */
-const sandboxes: Readonly<Record<string, Object>> = {
+const sandboxes: Readonly<Record<string, JsonObject>> = {
   "read-only": { type: "readOnly", networkAccess: false },
   "workspace-write": { type: "workspaceWrite", writableRoots: [], networkAccess: false, excludeTmpdirEnvVar: false, excludeSlashTmp: false },
   "danger-full-access": { type: "dangerFullAccess" }
@@ -79,9 +62,9 @@ interface Open {
 
 export const makeDialect = (host: DialectHost): Dialect => {
   const home = host.env["CODEX_HOME"] ?? path.join(host.env["HOME"] ?? "", ".codex")
-  const threadFile = (id: string): string => path.join(home, "sessions", `${encodeURIComponent(id)}.json`)
+  const directory = path.join(home, "sessions")
   let model = "gpt-5.4"
-  let sandbox: Object = {}
+  let sandbox: JsonObject = {}
   let approvalPolicy: Json = "on-request"
   let totals = none
   let requests = 0
@@ -91,18 +74,18 @@ export const makeDialect = (host: DialectHost): Dialect => {
   const startedAt = new Map<string, number>()
   let running: TurnState | undefined
   let open: Open | undefined
-  const called = new Map<string, Object>()
+  const called = new Map<string, JsonObject>()
 
   const seconds = (): number => Math.floor(Date.now() / 1000)
-  const notify = (method: string, params: Object): void => host.frame({ method, params, emittedAtMs: Date.now() })
-  const reply = (id: Json | undefined, result: Object): void => host.frame({ id: id ?? null, result })
+  const notify = (method: string, params: JsonObject): void => host.frame({ method, params, emittedAtMs: Date.now() })
+  const reply = (id: Json | undefined, result: JsonObject): void => host.frame({ id: id ?? null, result })
   const refuse = (id: Json | undefined, code: number, message: string): void => host.frame({ error: { code, message }, id: id ?? null })
   const threadId = (): string => host.session().id
   const turnId = (turn: TurnState): string => turnIds.get(turn.promptId) ?? "turn-unknown"
   const status = (active: boolean, ...activeFlags: ReadonlyArray<string>): void =>
     notify("thread/status/changed", { threadId: threadId(), status: active ? { type: "active", activeFlags } : { type: "idle" } })
 
-  const thread = (): Object => ({
+  const thread = (): JsonObject => ({
     id: threadId(),
     environments: [{ environmentId: "local", cwd: host.cwd, runtimeWorkspaceRoots: [host.cwd] }],
     extra: null,
@@ -123,7 +106,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
     updatedAt: seconds(),
     recencyAt: seconds(),
     status: { type: "idle" },
-    path: threadFile(threadId()),
+    path: path.join(directory, `${threadId()}.json`),
     cwd: host.cwd,
     cliVersion: version,
     originator: "turnpike",
@@ -138,7 +121,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
     turns: []
   })
 
-  const begin = (id: Json | undefined, params: Object): void => {
+  const begin = (id: Json | undefined, params: JsonObject): void => {
     const lies = host.scenario.reports_violations === true
     const session = host.session()
     model = (lies ? host.scenario.model : undefined) ?? (typeof params["model"] === "string" ? params["model"] : undefined) ?? host.scenario.model ?? model
@@ -175,16 +158,19 @@ export const makeDialect = (host: DialectHost): Dialect => {
     }
   }
 
-  const resume = (id: Json | undefined, params: Object): void => {
+  const resume = (id: Json | undefined, params: JsonObject): void => {
     const wanted = String(params["threadId"] ?? "")
-    if (!fs.existsSync(threadFile(wanted))) return refuse(id, -32600, `no rollout found for thread id ${wanted}`)
-    const session = host.session()
-    session.id = wanted
-    session.prompts.push(...JSON.parse(fs.readFileSync(threadFile(wanted), "utf8")))
-    begin(id, params)
+    switch (host.resume(wanted)) {
+      case "unknown":
+        return refuse(id, -32600, `no rollout found for thread id ${wanted}`)
+      case "in_use":
+        throw new Error("no recording shows what Codex says of a thread that is in use")
+      case "resumed":
+        return begin(id, params)
+    }
   }
 
-  const turnFields = (turn: TurnState, more: Object): Object => ({
+  const turnFields = (turn: TurnState, more: JsonObject): JsonObject => ({
     id: turnId(turn),
     rootTurnId: turnId(turn),
     items: [],
@@ -197,14 +183,14 @@ export const makeDialect = (host: DialectHost): Dialect => {
     ...more
   })
 
-  const startTurn = (id: Json | undefined, params: Object): Input => {
+  const startTurn = (id: Json | undefined, params: JsonObject): Input => {
     const [input] = Array.isArray(params["input"]) ? params["input"] as ReadonlyArray<Json> : []
     const promptId = String(id)
     turnIds.set(promptId, crypto.randomUUID())
     return { kind: "prompt", id: promptId, text: isObject(input) ? String(input["text"] ?? "") : "" }
   }
 
-  const answer = (frame: Object): Input => {
+  const answer = (frame: JsonObject): Input => {
     const decision = objectAt(frame, "result")["decision"]
     notify("serverRequest/resolved", { threadId: threadId(), requestId: frame["id"] ?? null })
     return { kind: "answer", requestId: String(frame["id"]), allow: decision === "accept", reason: "rejected by user" }
@@ -219,6 +205,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
       case undefined:
         return answer(frame)
       case "initialize":
+        if (host.scenario.handshake === "other_protocol") throw new Error("Codex names no version of its protocol that could be another")
         if (host.scenario.handshake !== "never") {
           reply(id, {
             userAgent: `turnpike/${version} (Debian 12.0.0; x86_64) unknown (turnpike; 0.1.0)`,
@@ -265,9 +252,9 @@ export const makeDialect = (host: DialectHost): Dialect => {
     }
   }
 
-  const started = (turn: TurnState, item: Object): void =>
+  const started = (turn: TurnState, item: JsonObject): void =>
     notify("item/started", { item, threadId: threadId(), turnId: turnId(turn), startedAtMs: Date.now() })
-  const completed = (turn: TurnState, item: Object): void =>
+  const completed = (turn: TurnState, item: JsonObject): void =>
     notify("item/completed", { item, threadId: threadId(), turnId: turnId(turn), contentTokenCount: null, completedAtMs: Date.now() })
 
   const turnStarted = (turn: TurnState): void => {
@@ -275,9 +262,6 @@ export const makeDialect = (host: DialectHost): Dialect => {
     open = undefined
     reply(turn.promptId, { turn: turnFields(turn, {}) })
     startedAt.set(turn.promptId, seconds())
-    // Before anything else is said: a thread that was prompted can be resumed after any death.
-    fs.mkdirSync(path.dirname(threadFile(threadId())), { recursive: true })
-    fs.writeFileSync(threadFile(threadId()), JSON.stringify(host.session().prompts))
     status(true)
     notify("turn/started", { threadId: threadId(), turn: turnFields(turn, {}) })
     const item = {
@@ -292,7 +276,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
     completed(turn, { ...item, completedAtMs: Date.now() })
   }
 
-  const messageItem = ({ id, kind, startedAtMs }: Open, text: string, completedAtMs: number | null): Object =>
+  const messageItem = ({ id, kind, startedAtMs }: Open, text: string, completedAtMs: number | null): JsonObject =>
     kind === "text"
       ? { type: "agentMessage", moderation: null, id, text, phase: null, memoryCitation: null, delivery: null, questions: null, startedAtMs, completedAtMs }
       : { type: "reasoning", id, summary: text === "" ? [] : [text], content: [], startedAtMs, completedAtMs }
@@ -312,7 +296,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
     else notify("item/reasoning/summaryTextDelta", { ...place, summaryIndex: 0 })
   }
 
-  const commandItem = (id: string, input: Json, more: Object): Object => {
+  const commandItem = (id: string, input: Json, more: JsonObject): JsonObject => {
     const command = isObject(input) && typeof input["command"] === "string" ? input["command"] : JSON.stringify(input)
     return {
       type: "commandExecution",
@@ -390,7 +374,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
     })
   }
 
-  const over = (turn: TurnState, how: "completed" | "failed" | "interrupted", error: Object | null): void => {
+  const over = (turn: TurnState, how: "completed" | "failed" | "interrupted", error: JsonObject | null): void => {
     running = undefined
     if (how !== "failed") status(false)
     const text = turn.text
@@ -408,7 +392,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
     })
   }
 
-  const errorFields = (message: string, info: Json): Object => ({ message, codexErrorInfo: info, additionalDetails: null, misalignment: null })
+  const errorFields = (message: string, info: Json): JsonObject => ({ message, codexErrorInfo: info, additionalDetails: null, misalignment: null })
 
   const failed = (turn: TurnState, message: string, info: Json): void => {
     const error = errorFields(message, info)
@@ -456,7 +440,9 @@ export const makeDialect = (host: DialectHost): Dialect => {
         return notify("warning", { threadId: threadId(), message: action.text })
       case "background":
       case "bind":
+        throw new Error(`Codex has no word for ${action.type}`)
       case "usage":
+        // Told where the turn ends.
         return
     }
   }
@@ -475,7 +461,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
         ? { kind: "exit", code: 0, stdout: `codex-cli ${version}\n`, stderr: "" }
         : host.argv[0] !== "app-server"
         ? { kind: "exit", code: 2, stdout: "", stderr: `error: unexpected argument '${host.argv[0] ?? ""}' found\n` }
-        : { kind: "session", session: { kind: "new", id: undefined }, directory: path.join(home, "played"), model: undefined, system: undefined },
+        : { kind: "session", session: { kind: "new", id: undefined }, directory, model: undefined, system: undefined },
     opened: () => {},
     refuse: (why, id) => ({ code: 1, stderr: `${why}: ${id}\n` }),
     read,

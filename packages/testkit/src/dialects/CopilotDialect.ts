@@ -4,38 +4,18 @@
  * program (`test/fixtures/copilot/1.0.102`), whose frames a test compares with
  * these.
  *
- * Loaded by path into the scripted agent's executable, so it imports nothing of
- * this package but types. Not played, and therefore no evidence of what the
+ * Loaded by path into the scripted agent's executable, so it imports nothing but
+ * what stands beside it. Not played, and therefore no evidence of what the
  * program does: subagents, its own limits of a model's context, tools of servers,
- * the three attempts after an answer that was cut, and a session's id that
- * changes, which the program's never does. It declares no background task.
+ * and the three attempts after an answer that was cut. A session's id changes
+ * where a scenario says so; the program's never does. It declares no background
+ * task. The number of another protocol is made up.
  */
-import * as fs from "node:fs"
 import * as path from "node:path"
 import type { Asked, Dialect, DialectHost, Ending, Failing, Figures, Input, Json, Opening, Question, Spoken, TurnState } from "../DialectWords.ts"
+import { type JsonObject, objectAt, parse, textAt } from "./jsonObject.ts"
 
 export const version = "1.0.102"
-
-type Object = { readonly [key: string]: Json }
-
-const isObject = (value: unknown): value is Object => typeof value === "object" && value !== null && !Array.isArray(value)
-const objectAt = (value: Json | undefined, key: string): Object => {
-  const inner = isObject(value) ? value[key] : undefined
-  return isObject(inner) ? inner : {}
-}
-const textAt = (value: Object, key: string): string | undefined => {
-  const inner = value[key]
-  return typeof inner === "string" ? inner : undefined
-}
-
-const parse = (text: string): Object | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
 
 /** Copilot's words for the kinds of failure that it tells apart. */
 const errorTypes: Readonly<Record<string, string>> = { "401": "authentication", "403": "authorization", "402": "quota", "429": "rate_limit" }
@@ -61,7 +41,7 @@ interface Waiting {
 
 export const makeDialect = (host: DialectHost): Dialect => {
   const home = host.env["COPILOT_HOME"] ?? path.join(host.env["HOME"] ?? "", ".copilot")
-  const stateFile = (id: string): string => path.join(home, "session-state", encodeURIComponent(id), "state.json")
+  const directory = path.join(home, "session-state")
   const startTime = new Date().toISOString()
   let model = "gpt-5.4"
   let hasHooks = false
@@ -78,12 +58,12 @@ export const makeDialect = (host: DialectHost): Dialect => {
   const waiting = new Map<string, Waiting>()
   const called = new Map<string, { readonly name: string }>()
 
-  const rpc = (fields: Object): void => host.frame({ jsonrpc: "2.0", ...fields })
-  const reply = (id: Json | undefined, result: Object): void => rpc({ id: id ?? null, result })
+  const rpc = (fields: JsonObject): void => host.frame({ jsonrpc: "2.0", ...fields })
+  const reply = (id: Json | undefined, result: JsonObject): void => rpc({ id: id ?? null, result })
   const refuse = (id: Json | undefined, message: string): void => rpc({ id: id ?? null, error: { code: -32603, message } })
   const sessionId = (): string => host.session().id
 
-  const event = (type: string, data: Object, isEphemeral = false): void => {
+  const event = (type: string, data: JsonObject, isEphemeral = false): void => {
     const id = crypto.randomUUID()
     rpc({
       method: "session.event",
@@ -95,13 +75,13 @@ export const makeDialect = (host: DialectHost): Dialect => {
     if (!isEphemeral) parentId = id
   }
 
-  const hook = (hookType: string, input: Object): number => {
+  const hook = (hookType: string, input: JsonObject): number => {
     const id = ++hookIds
     rpc({ id, method: "hooks.invoke", params: { sessionId: sessionId(), hookType, input: { sessionId: sessionId(), timestamp: Date.now(), cwd: host.cwd, ...input } } })
     return id
   }
 
-  const open = (id: Json | undefined, params: Object, isResumed: boolean): void => {
+  const open = (id: Json | undefined, params: JsonObject, isResumed: boolean): void => {
     const lies = host.scenario.reports_violations === true
     const session = host.session()
     model = (lies ? host.scenario.model : undefined) ?? textAt(params, "model") ?? host.scenario.model ?? model
@@ -114,7 +94,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
       startTime,
       isRemote: false,
       mode: "interactive",
-      workspacePath: path.dirname(stateFile(sessionId())),
+      workspacePath: path.join(directory, sessionId()),
       capabilities: { ui: { elicitation: false, mcpApps: false, canvases: false }, extensions: false },
       modelState: { modelId: model }
     })
@@ -147,25 +127,26 @@ export const makeDialect = (host: DialectHost): Dialect => {
     }
   }
 
-  const create = (id: Json | undefined, params: Object): void => {
+  const create = (id: Json | undefined, params: JsonObject): void => {
     host.session().id = textAt(params, "sessionId") ?? host.session().id
     open(id, params, false)
   }
 
-  const resume = (id: Json | undefined, params: Object): boolean => {
+  const resume = (id: Json | undefined, params: JsonObject): boolean => {
     const wanted = textAt(params, "sessionId") ?? ""
-    if (!fs.existsSync(stateFile(wanted))) {
-      refuse(id, `Failed to load session events: Session not found: ${wanted}`)
-      return false
+    switch (host.resume(wanted)) {
+      case "unknown":
+        refuse(id, `Failed to load session events: Session not found: ${wanted}`)
+        return false
+      case "in_use":
+        throw new Error("no recording shows what Copilot says of a session that is in use")
+      case "resumed":
+        open(id, params, true)
+        return true
     }
-    const session = host.session()
-    session.id = wanted
-    session.prompts.push(...JSON.parse(fs.readFileSync(stateFile(wanted), "utf8")))
-    open(id, params, true)
-    return true
   }
 
-  const complete = (callId: string, result: Object): void => {
+  const complete = (callId: string, result: JsonObject): void => {
     event("tool.execution_complete", {
       toolCallId: callId,
       model,
@@ -182,7 +163,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
     `Denied by user via preToolUse hook prompt: the allow-list does not hold the tool. The user provided the following feedback: ${feedback}`
 
   /** The gate's answer to a call: it may run, or a person is asked. */
-  const gateAnswered = (hookId: string, frame: Object): Input => {
+  const gateAnswered = (hookId: string, frame: JsonObject): Input => {
     const call = waiting.get(hookId)
     if (call === undefined) return { kind: "handled" }
     waiting.delete(hookId)
@@ -208,7 +189,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
     return { kind: "handled" }
   }
 
-  const decided = (id: Json | undefined, params: Object): Input => {
+  const decided = (id: Json | undefined, params: JsonObject): Input => {
     const requestId = textAt(params, "requestId") ?? ""
     const call = waiting.get(requestId)
     const result = objectAt(params, "result")
@@ -237,7 +218,9 @@ export const makeDialect = (host: DialectHost): Dialect => {
       case undefined:
         return gateAnswered(String(id), frame)
       case "connect":
-        if (host.scenario.handshake !== "never") reply(id, { ok: true, protocolVersion: 3, version, taskKinds: ["agent", "shell"] })
+        if (host.scenario.handshake !== "never") {
+          reply(id, { ok: true, protocolVersion: host.scenario.handshake === "other_protocol" ? 4 : 3, version, taskKinds: ["agent", "shell"] })
+        }
         return { kind: "handled", opening: true }
       case "auth.getStatus":
         reply(id, { isAuthenticated: true, login: "scripted" })
@@ -273,9 +256,6 @@ export const makeDialect = (host: DialectHost): Dialect => {
     interactionId = crypto.randomUUID()
     const messageId = crypto.randomUUID()
     reply(turn.promptId, { messageId })
-    // Before anything else is said: a session that was prompted can be resumed after any death.
-    fs.mkdirSync(path.dirname(stateFile(sessionId())), { recursive: true })
-    fs.writeFileSync(stateFile(sessionId()), JSON.stringify(host.session().prompts))
     event("session.mcp_servers_loaded", {
       servers: (host.scenario.mcp_servers ?? []).map(({ name, status }) => ({ name, status }))
     }, true)
@@ -427,7 +407,9 @@ export const makeDialect = (host: DialectHost): Dialect => {
       case "background":
       case "bind":
       case "todo":
+        throw new Error(`Copilot has no word for ${action.type}`)
       case "usage":
+        // Told where the answer of the model ends.
         return
     }
   }
@@ -438,7 +420,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
     // What the scenario calls the answer is what the message says.
     if (text !== undefined) openMessage().content = text
     const finishReason = finishReasons[reason] ?? "stop"
-    flush(turn, finishReason, turn.usage ?? (finishReason === "stop" ? undefined : { input_tokens: 1, output_tokens: 1 }))
+    flush(turn, finishReason, turn.usage ?? (finishReason === "stop" ? undefined : {}))
     event("assistant.turn_end", { turnId: String(steps) })
     idle(false)
   }
@@ -450,7 +432,7 @@ export const makeDialect = (host: DialectHost): Dialect => {
         ? { kind: "exit", code: 0, stdout: `GitHub Copilot CLI ${version}.\nRun 'copilot update' to check for updates.\n`, stderr: "" }
         : !host.argv.includes("--headless") || !host.argv.includes("--stdio")
         ? { kind: "exit", code: 1, stdout: "", stderr: `error: unknown option '${host.argv[0] ?? ""}'\n` }
-        : { kind: "session", session: { kind: "new", id: undefined }, directory: path.join(home, "played"), model: undefined, system: undefined },
+        : { kind: "session", session: { kind: "new", id: undefined }, directory, model: undefined, system: undefined },
     opened: () => {},
     refuse: (why, id) => ({ code: 1, stderr: `${why}: ${id}\n` }),
     read,

@@ -44,8 +44,6 @@ const withoutValue = new Set([
 const listOf = (values: ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
   (values ?? []).flatMap((value) => value.match(/[^\s,(]+(?:\([^)]*\))?/gu) ?? [])
 
-const fileText = (file: string | undefined): string | undefined => (file === undefined ? undefined : fs.readFileSync(file, "utf8"))
-
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu
 
 /** Reads the arguments. What the program refuses is in `answer`. */
@@ -53,6 +51,7 @@ export const read = (argv: ReadonlyArray<string>): Options => {
   const given = new Map<string, Array<string>>()
   const rest: Array<string> = []
   let unknown: string | undefined
+  let bare: string | undefined
   for (let i = 0; i < argv.length; i++) {
     const argument = argv[i] ?? ""
     if (!argument.startsWith("-") || argument === "-") {
@@ -64,6 +63,7 @@ export const read = (argv: ReadonlyArray<string>): Options => {
     const values = given.get(name) ?? []
     given.set(name, values)
     if (equals >= 0) values.push(argument.slice(equals + 1))
+    else if ((withValue.has(name) || variadic.has(name)) && i + 1 === argv.length) bare ??= name
     else if (withValue.has(name)) values.push(argv[++i] ?? "")
     else if (variadic.has(name)) {
       do values.push(argv[++i] ?? "")
@@ -80,7 +80,7 @@ export const read = (argv: ReadonlyArray<string>): Options => {
     fork: has("--fork-session"),
     partial: has("--include-partial-messages"),
     model: one("--model"),
-    system: one("--append-system-prompt", "--system-prompt") ?? fileText(one("--append-system-prompt-file", "--system-prompt-file")),
+    system: one("--append-system-prompt", "--system-prompt"),
     allowed: many("--allowedTools", "--allowed-tools"),
     disallowed: many("--disallowedTools", "--disallowed-tools"),
     tools: tools === undefined || tools.includes("default") ? undefined : listOf(tools),
@@ -91,9 +91,10 @@ export const read = (argv: ReadonlyArray<string>): Options => {
   }
   const refuse = (stderr: string) => ({ ...options, answer: { code: 1, stdout: "", stderr } })
   if (unknown !== undefined) return refuse(`error: unknown option '${unknown}'\n`)
+  if (bare !== undefined) return refuse(`the player: ${bare} needs a value\n`)
   if (has("--version", "-v")) return { ...options, answer: { code: 0, stdout: `${Frames.version} (Claude Code)\n`, stderr: "" } }
   if (!has("-p", "--print") || one("--input-format") !== "stream-json") {
-    return refuse("the player plays nothing but -p --input-format stream-json\n")
+    return refuse("the player: it plays nothing but -p --input-format stream-json\n")
   }
   if (one("--output-format") !== "stream-json") return refuse("Error: --input-format=stream-json requires output-format=stream-json.\n")
   if (!has("--verbose")) return refuse("Error: When using --print, --output-format=stream-json requires --verbose\n")
@@ -103,7 +104,13 @@ export const read = (argv: ReadonlyArray<string>): Options => {
   if (options.sessionId !== undefined && options.resume !== undefined && !options.fork) {
     return refuse("Error: --session-id can only be used with --continue or --resume if --fork-session is also specified.\n")
   }
-  return options
+  const file = one("--append-system-prompt-file", "--system-prompt-file")
+  if (options.system !== undefined || file === undefined) return options
+  try {
+    return { ...options, system: fs.readFileSync(file, "utf8") }
+  } catch (cause) {
+    return refuse(`the player: the instructions cannot be read: ${cause instanceof Error ? cause.message : String(cause)}\n`)
+  }
 }
 
 /** The callback that `initialize` registers for every use of a tool, if it does. */

@@ -3,10 +3,9 @@
  * their fields and fixed values, from the recordings.
  */
 import type { Figures, Json, Question, SessionState } from "../DialectWords.ts"
+import type { JsonObject as Frame } from "./jsonObject.ts"
 
 export const version = "2.1.332"
-
-export type Frame = { readonly [key: string]: Json }
 
 export interface Facts {
   readonly session: SessionState
@@ -116,6 +115,15 @@ export const message = (model: string, id: string, content: ReadonlyArray<Json>)
   content,
   stop_reason: null,
   stop_sequence: null
+})
+
+/** A message on the user's side: what the user says, or a tool. */
+export const user = (content: Json, more: Frame = {}): Frame => ({
+  type: "user",
+  message: { role: "user", content },
+  parent_tool_use_id: null,
+  timestamp: new Date().toISOString(),
+  ...more
 })
 
 const emptyUsage: Frame = {
