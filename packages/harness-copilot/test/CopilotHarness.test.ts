@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { CopilotHarness, CopilotProgram } from "@turnpike/harness-copilot"
 import { AgentSession, Harness, Prompt, ToolAllowlist } from "@turnpike/kernel"
 import { Supervisor } from "@turnpike/process"
-import { Effect, Fiber, type Scope, Stream } from "effect"
+import { DialectPlayer, type Situation } from "@turnpike/testkit"
+import { Deferred, Effect, Fiber, type Scope, Stream } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -24,6 +25,11 @@ const script = (directory: string, body: string, name = "copilot"): string => {
 const copilot = (directory: string, body: string, version = CopilotProgram.tested): string =>
   script(directory, `if [ "$1" = --version ]; then echo "GitHub Copilot CLI ${version}."; exit 0; fi\n${body}`)
 
+/** Copilot's server as it was recorded, which does what the scenario says. */
+const played = (scenario: Situation.Scenario) => DialectPlayer.program(scenario, { dialect: DialectPlayer.copilot, name: "copilot" })
+const answering = { turns: [{ do: [{ type: "text", text: "hello" }, { type: "end", reason: "completed" }] }] }
+
+/** Copilot's server in states that no recording shows, with a note of what it was told. */
 const serverFile = fileURLToPath(new URL("support/server.mjs", import.meta.url))
 const server = (directory: string, mode: string): string => copilot(directory, `env > env.txt; exec '${process.execPath}' '${serverFile}' ${mode}`)
 
@@ -103,11 +109,14 @@ describe("CopilotHarness.open", () => {
 
   test("explains a program that ends before it is ready, one that never is, and one that gives back what it is told", (directory, harness) =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* opening(directory, harness, server(directory, "dies")), [
+      assert.deepStrictEqual(yield* opening(directory, harness, yield* played({
+        start: [{ type: "stderr", text: "cannot start: token=abcdefghijkl\n" }, { type: "exit", code: 7 }],
+        turns: []
+      })), [
         "HANDSHAKE_FAILED",
         "the program of Copilot exited with code 7 before it was ready (33 bytes of output): cannot start: token=[REDACTED]"
       ])
-      assert.deepStrictEqual(yield* opening(directory, harness, server(directory, "silent")), [
+      assert.deepStrictEqual(yield* opening(directory, harness, yield* played({ handshake: "never", turns: [] })), [
         "HANDSHAKE_FAILED",
         "the program of Copilot did not answer in time (0 bytes of output)"
       ])
@@ -119,7 +128,7 @@ describe("CopilotHarness.open", () => {
 
   test("refuses another protocol, and repeats why Copilot refuses", (directory, harness) =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* opening(directory, harness, server(directory, "protocol-4")), [
+      assert.deepStrictEqual(yield* opening(directory, harness, yield* played({ handshake: "other_protocol", turns: [] })), [
         "HARNESS_PROTOCOL",
         "Copilot speaks protocol version 4; the one that works here is 3"
       ])
@@ -137,7 +146,7 @@ describe("CopilotHarness.open", () => {
 
   test("tells a session that is lost, and goes on without it where that was chosen", (directory, harness) =>
     Effect.gen(function*() {
-      const program = server(directory, "lost")
+      const program = yield* played(answering)
       const [code] = yield* opening(directory, harness, program, { harnessSessionId: "gone", onLost: "fail" })
       assert.strictEqual(code, "SESSION_LOST")
       const session = yield* harness.open(options(directory, { program, resume: { harnessSessionId: "gone", onLost: "fresh" } }))
@@ -201,11 +210,15 @@ describe("CopilotHarness.open", () => {
 
   test("stops a turn by Copilot's own way when it is asked to", (directory, harness) =>
     Effect.gen(function*() {
-      const session = yield* harness.open(options(directory, { program: server(directory, "deaf") }))
-      const turn = yield* Effect.forkChild(Stream.runCollect(session.runTurn(Prompt.fromText("hello"))), { startImmediately: true })
-      while (!fs.existsSync(path.join(directory, "requests.jsonl")) || !requests(directory).some(({ method }) => method === "session.send")) {
-        yield* Effect.sleep("10 millis")
-      }
+      const program = yield* played({ turns: [{ do: [{ type: "text", text: "one two", unfinished: true }, { type: "hang" }] }] })
+      const session = yield* harness.open(options(directory, { program }))
+      const speaks = yield* Deferred.make<void>()
+      const turn = yield* session.runTurn(Prompt.fromText("hello")).pipe(
+        Stream.tap((event) => event.type === "assistant/chunk" ? Deferred.succeed(speaks, undefined) : Effect.void),
+        Stream.runCollect,
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* Deferred.await(speaks)
       yield* session.interrupt
       const end = (yield* Fiber.join(turn)).at(-1)
       assert.deepStrictEqual(end?.type === "harness/end" ? [end.data.stop_reason, end.data.harness_reason] : [], ["aborted", "user_initiated"])

@@ -1,5 +1,5 @@
-// A program that speaks as Copilot's server does, as far as the tests of opening need it.
-// argv: MODE; every request is noted in the file `requests.jsonl` of the working directory.
+// A program that speaks as Copilot's server does where no recording shows how, or where a test has to see what it was told.
+// argv: no-connect, refuses, answers, signed-in or signed-out; every request is noted in the file `requests.jsonl` of the working directory.
 import { appendFileSync } from "node:fs"
 
 const mode = process.argv[2]
@@ -10,18 +10,12 @@ const send = (frame) => {
 }
 const event = (type, data) => send({ method: "session.event", params: { sessionId: "s", event: { type, data, id: "e", timestamp: "t", parentId: null } } })
 
-if (mode === "dies") {
-  process.stderr.write("cannot start: token=abcdefghijkl\n")
-  process.exit(7)
-}
-
 const answer = ({ id, method, params }) => {
   appendFileSync("requests.jsonl", `${JSON.stringify({ method, params })}\n`)
-  if (mode === "silent") return
   switch (method) {
     case "connect":
       if (mode === "no-connect") return send({ id, error: { code: -32601, message: "Unhandled method connect" } })
-      return send({ id, result: { ok: true, protocolVersion: mode === "protocol-4" ? 4 : 3, version: "1.0.102" } })
+      return send({ id, result: { ok: true, protocolVersion: 3, version: "1.0.102" } })
     case "auth.getStatus":
       return send({ id, result: mode === "signed-in" ? { isAuthenticated: true, login: "me" } : { isAuthenticated: false } })
     case "session.create":
@@ -29,18 +23,11 @@ const answer = ({ id, method, params }) => {
         ? send({ id, error: { code: -32603, message: "bad key=sk-abcdefghijkl" } })
         : send({ id, result: { sessionId: params.sessionId, modelState: { modelId: params.model } } })
     case "session.resume":
-      return mode === "lost"
-        ? send({ id, error: { code: -32603, message: `Failed to load session events: Session not found: ${params.sessionId}` } })
-        : send({ id, result: { sessionId: params.sessionId } })
+      return send({ id, result: { sessionId: params.sessionId } })
     case "session.send":
       send({ id, result: { messageId: "m" } })
-      if (mode === "deaf") return
       event("assistant.message", { messageId: "1", content: `answer to ${params.prompt}` })
       return event("session.idle", {})
-    case "session.abort":
-      send({ id, result: { success: true } })
-      event("abort", { reason: "user_initiated" })
-      return event("session.idle", { aborted: true })
   }
 }
 
