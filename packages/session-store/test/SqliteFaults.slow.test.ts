@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { fileURLToPath } from "node:url"
 import { bundle, type Bundle } from "./support/bundle.ts"
 import { temporary } from "./support/directory.ts"
 import { flips } from "./support/flips.ts"
@@ -28,6 +29,8 @@ beforeAll(async () => {
 afterAll(() => programs.remove())
 
 const promise = <A>(work: () => Promise<A>) => Effect.promise(work)
+/** Installed before the slow suite. */
+const deno = fileURLToPath(new URL("../../../test/deno/runtime/node_modules/.bin/deno", import.meta.url))
 const jsonOf = <A>(lines: ReadonlyArray<string>) => lines.map((line) => JSON.parse(line) as A)
 const countOf = (all: ReadonlyArray<string>) => Object.fromEntries([...new Set(all)].map((one) => [one, all.filter((other) => other === one).length]))
 const seedOf = () => Math.floor(Math.random() * 1_000_000_000)
@@ -49,6 +52,20 @@ describe("a writer that is killed", () => {
       // Otherwise the writers were not in the middle of anything.
       assert.isAbove(seen.open, 10)
     }), 180_000)
+})
+
+describe("Deno", () => {
+  it.live("keeps the same promises, and both runtimes read what either wrote", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporary
+      const seen = KillLoop.tally()
+      const seed = seedOf()
+      console.log(`Deno kill loop: 10 rounds, seed ${seed}`)
+      const faults = yield* promise(() =>
+        KillLoop.run({ bundle: programs.file, store: { kind: "sqlite", directory }, session: "s", rounds: 10, seed, runtime: [deno, "run", "-A"] }, seen))
+      console.log(`Deno kill loop: ${JSON.stringify(seen)}`)
+      assert.deepStrictEqual([faults, seen.rounds], [[], 10])
+    }), 120_000)
 })
 
 const withStore = <A>(store: StoreName, work: (store: SessionStore.Service) => Effect.Effect<A, SessionStore.SessionStoreError>) =>

@@ -6,6 +6,7 @@ import { Scalars, type SessionEvent } from "@turnpike/contract"
 import { LogState, SessionStore } from "@turnpike/kernel"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as Programs from "./programs.ts"
 import { layerOf, type StoreName } from "./programs/stores.ts"
@@ -87,7 +88,12 @@ const look = (session: Scalars.SessionId, promised: Promises, seen: Tally): Effe
       }
     })
     const before = yield* check
-    const writer = yield* store.open(session, "the checker")
+    // A process that was killed takes a moment until it is gone, where another one than this waits for it.
+    const writer = yield* Effect.retry(store.open(session, "the checker"), {
+      while: ({ failure }) => failure.code === "SESSION_BUSY",
+      schedule: Schedule.spaced("20 millis"),
+      times: 250
+    })
     const { events, faults } = yield* check
     if (writer.recovery.closed.length > 0) seen.open++
     seen.requeued += writer.recovery.requeued.length
@@ -106,12 +112,12 @@ export interface Options {
   readonly session: string
   readonly rounds: number
   readonly seed: number
-  /** How a writer is ended; killed unless something else is said. */
-  readonly end?: (kill: () => void) => void
+  /** What runs the writer; see `Programs.Start`. */
+  readonly runtime?: ReadonlyArray<string>
 }
 
 /** Answers what was wrong, with the round and its seed; nothing where all was right. */
-export const run = async ({ bundle, end = (kill) => kill(), rounds, seed, session, store }: Options, seen: Tally): Promise<ReadonlyArray<string>> => {
+export const run = async ({ bundle, rounds, runtime, seed, session, store }: Options, seen: Tally): Promise<ReadonlyArray<string>> => {
   const id = Scalars.SessionId.make(session)
   const promised: Promises = { events: [], receipts: new Map() }
   const next = random(seed)
@@ -120,22 +126,26 @@ export const run = async ({ bundle, end = (kill) => kill(), rounds, seed, sessio
     // Nearly always in the middle of its work; at times before it has done anything.
     const millis = next() * 60
     const ended = await Programs.run(
-      { bundle, name: "writer", args: { store, session, seed: own } },
+      { bundle, name: "writer", args: { store, session, seed: own }, ...(runtime === undefined ? {} : { runtime }) },
       (line, child) => {
-        if ("opened" in (JSON.parse(line) as Acknowledged)) setTimeout(() => end(() => child.kill("SIGKILL")), millis)
+        if ("opened" in (JSON.parse(line) as Acknowledged)) setTimeout(() => Programs.killGroup(child), millis)
       }
     )
     const told = ended.lines.map((line) => JSON.parse(line) as Acknowledged)
     for (const line of told) {
-      if ("sum" in line) promised.events.push(line)
-      if ("receipt" in line) promised.receipts.set(line.key, line.receipt)
+      if ("sum" in line) {
+        promised.events.push(line)
+        seen.events += line.events[1] - line.events[0] + 1
+      }
+      if ("receipt" in line) {
+        promised.receipts.set(line.key, line.receipt)
+        seen.receipts++
+      }
     }
     const where = `round ${round} (seed ${seed}, ${own})`
     if (!told.some((line) => "opened" in line)) return [`${where}: the writer did not begin: ${JSON.stringify(told)} ${ended.errors}`]
     const faults = await Effect.runPromise(look(id, promised, seen).pipe(Effect.provide(layerOf(store))))
     seen.rounds++
-    seen.events = promised.events.reduce((sum, { events: [first, last] }) => sum + last - first + 1, 0)
-    seen.receipts = promised.receipts.size
     if (faults.length > 0) return faults.map((fault) => `${where}: ${fault}`)
   }
   return []

@@ -15,25 +15,30 @@ export interface Start {
   readonly bundle: string
   readonly name: string
   readonly args: unknown
+  /** What runs it: this Node.js, unless another runtime is named with its arguments. */
+  readonly runtime?: ReadonlyArray<string>
   /** A program with its arguments that gets the command line behind them. */
   readonly before?: ReadonlyArray<string>
   /** A limit, after which it is killed: a minute, in milliseconds. */
   readonly limitMillis?: number
 }
 
-const begin = ({ args, before = [], bundle, name }: Start): ChildProcess => {
-  const [program = process.execPath, ...rest] = [...before, process.execPath, bundle, name, JSON.stringify(args)]
+const begin = ({ args, before = [], bundle, name, runtime = [process.execPath] }: Start): ChildProcess => {
+  const [program = "", ...rest] = [...before, ...runtime, bundle, name, JSON.stringify(args)]
   // A group of its own, so that what stands in front of it goes with it.
   return spawn(program, rest, { stdio: ["pipe", "pipe", "pipe"], detached: true })
+}
+
+/** Kills a program and what it was started by, or starts. */
+export const killGroup = (child: ChildProcess) => {
+  if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) process.kill(-child.pid, "SIGKILL")
 }
 
 /** Runs a program to its end; `onLine` may end it before. */
 export const run = (start: Start, onLine: (line: string, child: ChildProcess) => void = () => {}): Promise<Ended> =>
   new Promise((resolve, reject) => {
     const child = begin(start)
-    const timer = setTimeout(() => {
-      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) process.kill(-child.pid, "SIGKILL")
-    }, start.limitMillis ?? 60_000)
+    const timer = setTimeout(() => killGroup(child), start.limitMillis ?? 60_000)
     let output = ""
     let errors = ""
     child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
