@@ -8,6 +8,7 @@
  * or name the executable.
  */
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as fs from "node:fs"
@@ -18,7 +19,7 @@ import { fileURLToPath } from "node:url"
 import type { Json } from "./DialectWords.ts"
 import * as Situation from "./Situation.ts"
 
-/** The scripted agent's executable is not to be found, or the launcher could not be written. */
+/** The scripted agent's executable is not to be found, or the launcher could not be written; `detail` says which, and what to do. */
 export class PlayerUnavailable extends Schema.TaggedError<PlayerUnavailable>()("PlayerUnavailable", { detail: Schema.String }) {
   override get message() {
     return this.detail
@@ -39,10 +40,6 @@ export const codex: string = dialectFile("CodexDialect")
 /** The module that speaks the protocol of Copilot's server. */
 export const copilot: string = dialectFile("CopilotDialect")
 
-interface Manifest {
-  readonly bin: { readonly "turnpike-scripted-agent": string }
-}
-
 /** Finds the package as the working directory's own modules would, else beside this package. */
 const findPackage = (): string | undefined => {
   try {
@@ -53,19 +50,25 @@ const findPackage = (): string | undefined => {
   }
 }
 
+const missing = (detail: string) => Effect.fail(new PlayerUnavailable({ detail }))
+
+const Manifest = Schema.Struct({ bin: Schema.Struct({ "turnpike-scripted-agent": Schema.NonEmptyString }) })
+const decodeManifest = Schema.decodeUnknownResult(Schema.fromJsonString(Manifest))
+
 /** The scripted agent's executable. */
 export const agent: Effect.Effect<string, PlayerUnavailable> = Effect.suspend(() => {
   const found = findPackage()
   if (found === undefined) {
-    return Effect.fail(
-      new PlayerUnavailable({
-        detail: "the scripted agent, which plays dialects, was not found: install @turnpike/harness-scripted beside @turnpike/testkit, or name its executable"
-      })
-    )
+    return missing("the scripted agent, which plays dialects, was not found: install @turnpike/harness-scripted beside @turnpike/testkit, or name its executable")
   }
-  const manifest = JSON.parse(fs.readFileSync(found, "utf8")) as Manifest
-  return Effect.succeed(path.join(path.dirname(found), manifest.bin["turnpike-scripted-agent"]))
+  const manifest = decodeManifest(fs.readFileSync(found, "utf8"))
+  if (Result.isFailure(manifest)) return missing(`${found} names no turnpike-scripted-agent: install @turnpike/harness-scripted again`)
+  return Effect.succeed(path.join(path.dirname(found), manifest.success.bin["turnpike-scripted-agent"]))
 })
+
+/** A file that a player is made of. */
+const present = (what: string, file: string): Effect.Effect<string, PlayerUnavailable> =>
+  Effect.suspend(() => (fs.existsSync(file) ? Effect.succeed(file) : missing(`there is no ${what} ${file}`)))
 
 /**
  * Players are started by the hundred: compiled once, they start four times as
@@ -85,15 +88,28 @@ const directory = Effect.acquireRelease(
   (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))
 )
 
-const launcher = (name: string, options: { readonly agent?: string | undefined }, args: (directory: string) => ReadonlyArray<string>) =>
+interface LaunchOptions {
+  /** The scripted agent's executable; looked for unless given. */
+  readonly agent?: string | undefined
+  /** The program's file name, such as `claude`. */
+  readonly name?: string | undefined
+}
+
+/** `args` are the executable's arguments; they may name files that they write to the directory. */
+const launcher = ({ agent: named, name = "agent" }: LaunchOptions, args: (directory: string) => ReadonlyArray<string>) =>
   Effect.gen(function*() {
-    const executable = options.agent ?? (yield* agent)
+    if (path.basename(name) !== name || name === "") {
+      return yield* missing(`the program's name is ${JSON.stringify(name)}; it has to be a file name without a directory`)
+    }
+    const executable = yield* present("scripted agent", named ?? (yield* agent))
     const made = yield* directory
     return yield* Effect.try({
       try: () => {
         const runtime = process.versions["deno"] === undefined ? [process.execPath] : [process.execPath, "run", "-A", "--quiet"]
         const line = [...runtime, executable, ...args(made)].map(quoted).join(" ")
-        const file = path.join(made, name)
+        const bin = path.join(made, "bin")
+        fs.mkdirSync(bin)
+        const file = path.join(bin, name)
         fs.writeFileSync(file, `#!/bin/sh\n${compileCache}\nexec ${line} "$@"\n`, { mode: 0o755 })
         return file
       },
@@ -101,13 +117,9 @@ const launcher = (name: string, options: { readonly agent?: string | undefined }
     })
   })
 
-export interface PlayOptions {
+export interface PlayOptions extends LaunchOptions {
   /** The dialect's module, such as {@link claude}; absent means the scripted agent's own protocol. */
   readonly dialect?: string | undefined
-  /** The scripted agent's executable; looked for unless given. */
-  readonly agent?: string | undefined
-  /** The program's file name, such as `claude`. */
-  readonly name?: string | undefined
 }
 
 /**
@@ -119,10 +131,13 @@ export const program = (
   scenario: { readonly [key: string]: Json },
   options: PlayOptions = {}
 ): Effect.Effect<string, PlayerUnavailable, Scope.Scope> =>
-  launcher(options.name ?? "agent", options, (made) => {
-    const file = path.join(made, "scenario.json")
-    fs.writeFileSync(file, JSON.stringify(scenario))
-    return ["--scenario", file, ...(options.dialect === undefined ? [] : ["--dialect-module", options.dialect, "--"])]
+  Effect.gen(function*() {
+    const own = options.dialect === undefined ? [] : ["--dialect-module", path.resolve(yield* present("dialect", options.dialect)), "--"]
+    return yield* launcher(options, (made) => {
+      const file = path.join(made, "scenario.json")
+      fs.writeFileSync(file, JSON.stringify(scenario))
+      return ["--scenario", file, ...own]
+    })
   })
 
 /**
@@ -133,9 +148,10 @@ export const program = (
  */
 export const replay = (
   recording: string,
-  options: { readonly agent?: string | undefined; readonly name?: string | undefined; readonly speed?: number } = {}
+  options: LaunchOptions & { readonly speed?: number } = {}
 ): Effect.Effect<string, PlayerUnavailable, Scope.Scope> =>
-  launcher(options.name ?? "agent", options, () => ["--speed", String(options.speed ?? 0), "--replay", recording, "--"])
+  Effect.flatMap(present("recording", recording), (file) =>
+    launcher(options, () => ["--speed", String(options.speed ?? 0), "--replay", path.resolve(file), "--"]))
 
 /** Makes a program that brings a situation about. */
 export const situation = (

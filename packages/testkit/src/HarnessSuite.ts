@@ -4,8 +4,10 @@
  * An author says how the harness is made and how each situation is brought
  * about, and gets one test for each fact. A situation that cannot be brought
  * about is named with the reason, and its tests show as skipped; one that is
- * neither driven nor excused fails. What a harness declares unsupported is not
- * skipped: the suite asserts that it is refused, cleanly and by name.
+ * neither driven nor excused fails. What an option asks for and a harness declares
+ * unsupported is not skipped: the suite asserts that it is refused, cleanly and by
+ * name. Whatever a test is about, it fails where the harness leaves a process once
+ * its sessions are closed.
  *
  * Works with any runner that can run an effect, such as `it.live` of
  * `@effect/vitest`.

@@ -75,7 +75,8 @@ export class ModelServer extends Context.Service<ModelServer, {
   /**
    * Completes with the first request of the run that satisfies the predicate
    * (default: any), whether it is recorded already or yet to come. It looks again
-   * whenever a request is amended, so a predicate can ask for an `ending`.
+   * whenever a request is amended, so a predicate can ask for an `ending`. Dies of
+   * what the predicate throws.
    */
   readonly waitForRequest: (runId: string, predicate?: (request: Request) => boolean) => Effect.Effect<Request>
   /** Lets one waiting request of the run pass: the one that waits longest, else the next that comes. */

@@ -91,20 +91,22 @@ export const choose = (tools: ReadonlyArray<ModelRequest.Tool>, purpose: Purpose
   if (tool === undefined) return null
   const { properties = {}, required = [] } = Option.getOrElse(asObject(tool.input_schema), (): typeof ObjectSchema.Type => ({}))
   const pick = (candidates: ReadonlyArray<string>): string =>
-    candidates.find((name) => name in properties) ?? candidates[0] ?? "input"
+    candidates.find((name) => Object.hasOwn(properties, name)) ?? candidates[0] ?? "input"
   const input: Record<string, unknown> = {}
   const target = pick(targets[purpose])
   input[target] = typeOf(properties[target]) === "array" ? ["bash", "-lc", wish.target] : wish.target
   if (wish.content !== undefined) input[pick(contents)] = wish.content
-  if ("description" in properties) input["description"] = "Run a scripted command"
+  if (Object.hasOwn(properties, "description")) input["description"] = "Run a scripted command"
   if (purpose === "run") {
     for (const [name, value] of Object.entries(patience)) {
+      if (!Object.hasOwn(properties, name)) continue
       const property = properties[name]
-      if (property === undefined) continue
       const allowed = Option.getOrUndefined(asProperty(property))?.enum
       if (allowed === undefined || allowed.includes(value)) input[name] = value
     }
   }
-  for (const name of required) if (!(name in input)) input[name] = filler(properties[name])
+  for (const name of required) {
+    if (!Object.hasOwn(input, name)) input[name] = filler(Object.hasOwn(properties, name) ? properties[name] : undefined)
+  }
   return { name: tool.name, input }
 }

@@ -36,7 +36,7 @@ const play = (scenario: Situation.Scenario, args: ReadonlyArray<string>, steps: 
     const program = yield* DialectPlayer.program(scenario, { dialect: DialectPlayer.claude, name: "claude" })
     const config = home ?? fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-claude-"))
     yield* Effect.addFinalizer(() => Effect.sync(() => fs.rmSync(config, { recursive: true, force: true })))
-    return yield* Effect.promise(() => run(program, args, steps, { CLAUDE_CONFIG_DIR: config }))
+    return yield* run(program, args, steps, { CLAUDE_CONFIG_DIR: config })
   })
 
 /** Fields that one of the two has and the other does not, by kind of frame. */
@@ -312,7 +312,7 @@ describe.concurrent("ClaudeDialect", () => {
   it.live("names its version", () =>
     Effect.gen(function*() {
       const program = yield* DialectPlayer.program(echo, { dialect: DialectPlayer.claude })
-      const { code, stderr, ...rest } = yield* Effect.promise(() => runText(program, ["--version"]))
+      const { code, stderr, ...rest } = yield* runText(program, ["--version"])
       assert.deepStrictEqual([rest.stdout, stderr, code], ["2.1.332 (Claude Code)\n", "", 0])
     }).pipe(Effect.scoped))
 })
@@ -325,7 +325,7 @@ describe.concurrent("a replayed recording", () => {
         const program = yield* DialectPlayer.replay(real.file, { name: "claude" })
         const results = real.frames.filter(isResult).length
         const inputs = name === "d-e401" ? [] : [user("1"), ...Array.from({ length: 4 }, () => user("more"))]
-        const played = yield* Effect.promise(() => run(program, real.argv, [...inputs, ...Array.from({ length: results }, () => untilResult)]))
+        const played = yield* run(program, real.argv, [...inputs, ...Array.from({ length: results }, () => untilResult)])
         assert.strictEqual(played.stdout.equals(real.bytes), true)
         assert.strictEqual(played.code, real.exitCode)
       }).pipe(Effect.scoped), 30_000)

@@ -112,7 +112,7 @@ describe("the played Codex, against recordings", () => {
         const program = yield* DialectPlayer.program(scenario, { dialect: DialectPlayer.codex, name: "codex" })
         const home = fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-codex-"))
         yield* Effect.addFinalizer(() => Effect.sync(() => fs.rmSync(home, { recursive: true, force: true })))
-        const played = yield* Effect.promise(() => run(program, ["app-server"], steps, { CODEX_HOME: home }))
+        const played = yield* run(program, ["app-server"], steps, { CODEX_HOME: home })
         const real = recorded(name)
         assert.deepStrictEqual(order(played.frames), order(real))
         assert.deepStrictEqual(shapes(played.frames), shapes(real))
@@ -127,7 +127,7 @@ describe("the played Codex, against recordings", () => {
       const talk = (scenario: Situation.Scenario, steps: ReadonlyArray<Step>) =>
         Effect.gen(function*() {
           const program = yield* DialectPlayer.program(scenario, { dialect: DialectPlayer.codex, name: "codex" })
-          return yield* Effect.promise(() => run(program, ["app-server"], steps, { CODEX_HOME: home }))
+          return yield* run(program, ["app-server"], steps, { CODEX_HOME: home })
         })
       const begun = yield* talk(turns([{ type: "background", tasks: [] }, completed]), [...opening("read-only"), prompt("turnpike-1", "first"), { until: isMethod("turn/completed") }])
       assert.deepStrictEqual([begun.code, begun.stderr], [70, "turnpike-scripted-agent: Codex has no word for background\n"])

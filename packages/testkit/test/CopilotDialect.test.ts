@@ -150,7 +150,7 @@ describe("the played Copilot, against recordings", () => {
         const program = yield* DialectPlayer.program(scenario, { dialect: DialectPlayer.copilot, name: "copilot" })
         const home = fs.mkdtempSync(path.join(os.tmpdir(), "turnpike-copilot-"))
         yield* Effect.addFinalizer(() => Effect.sync(() => fs.rmSync(home, { recursive: true, force: true })))
-        const played = yield* Effect.promise(() => run(program, ["--headless", "--no-auto-update", "--stdio"], steps, { COPILOT_HOME: home }, "content-length"))
+        const played = yield* run(program, ["--headless", "--no-auto-update", "--stdio"], steps, { COPILOT_HOME: home }, "content-length")
         const real = recorded(name)
         assert.deepStrictEqual(order(played.frames), order(real))
         const known = shapes(real)
@@ -169,7 +169,7 @@ describe("the played Copilot, against recordings", () => {
   const talk = (scenario: Situation.Scenario, home: string, steps: ReadonlyArray<Step>) =>
     Effect.gen(function*() {
       const program = yield* DialectPlayer.program(scenario, { dialect: DialectPlayer.copilot, name: "copilot" })
-      return yield* Effect.promise(() => run(program, args, steps, { COPILOT_HOME: home }, "content-length"))
+      return yield* run(program, args, steps, { COPILOT_HOME: home }, "content-length")
     })
   const lost = { code: -32603, message: "Failed to load session events: Session not found: session-1" }
   const contentOf = (frames: ReadonlyArray<Frame>) => dataOf(frames.find(isEvent("assistant.message")) ?? {})["content"]

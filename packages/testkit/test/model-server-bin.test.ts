@@ -1,5 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
-import { spawn } from "node:child_process"
+import { afterEach, assert, describe, it } from "@effect/vitest"
+import { type ChildProcess, spawn } from "node:child_process"
 import * as net from "node:net"
 import { fileURLToPath } from "node:url"
 import * as ModelScenario from "../src/ModelScenario.ts"
@@ -7,8 +7,15 @@ import { bodyFor, post, read, understand } from "./support/client.ts"
 
 const bin = fileURLToPath(new URL("../src/bin/model-server.ts", import.meta.url))
 
+const children = new Set<ChildProcess>()
+afterEach(() => {
+  for (const child of children) child.kill("SIGKILL")
+  children.clear()
+})
+
 const start = (args: ReadonlyArray<string>) => {
   const child = spawn(process.execPath, [bin, ...args], { stdio: ["ignore", "pipe", "pipe"] })
+  children.add(child)
   let stdout = ""
   let stderr = ""
   const firstLine = new Promise<string>((resolve, reject) => {

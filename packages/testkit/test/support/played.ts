@@ -1,4 +1,5 @@
 /** Runs a played program as its owner would, and recordings to compare it with. */
+import * as Effect from "effect/Effect"
 import { execFile, spawn } from "node:child_process"
 import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -46,16 +47,16 @@ const encode = (frame: Frame, framing: Framing): string => {
   return framing === "lines" ? `${text}\n` : `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
 }
 
-/** Runs a program through the steps, then gives it the end of its input and waits for its end. */
+/** Runs a program through the steps, then gives it the end of its input and waits for its end. Where it is not waited for any more, it is killed. */
 export const run = (
   program: string,
   args: ReadonlyArray<string>,
   steps: ReadonlyArray<Step>,
   env: NodeJS.ProcessEnv = {},
   framing: Framing = "lines"
-): Promise<Ran> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(program, args, { env: { PATH: process.env["PATH"], ...env }, stdio: "pipe" })
+): Effect.Effect<Ran> =>
+  Effect.promise((signal) => new Promise((resolve, reject) => {
+    const child = spawn(program, args, { env: { PATH: process.env["PATH"], ...env }, stdio: "pipe", signal, killSignal: "SIGKILL" })
     const out: Array<Buffer> = []
     let stderr = ""
     let rest = ""
@@ -99,18 +100,18 @@ export const run = (
       resolve({ stdout, frames: framing === "lines" ? framesOf(stdout) : announcedFramesOf(stdout), stderr, code, signal })
     })
     proceed(undefined)
-  })
+  }))
 
 /** Runs a program that says something that is no frames, with nothing on its input. */
 export const runText = (
   program: string,
   args: ReadonlyArray<string>
-): Promise<{ readonly stdout: string; readonly stderr: string; readonly code: number }> =>
-  new Promise((resolve) => {
-    const child = execFile(program, [...args], (error, stdout, stderr) =>
+): Effect.Effect<{ readonly stdout: string; readonly stderr: string; readonly code: number }> =>
+  Effect.promise((signal) => new Promise((resolve) => {
+    const child = execFile(program, [...args], { signal, killSignal: "SIGKILL" }, (error, stdout, stderr) =>
       resolve({ stdout, stderr, code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1 }))
     child.stdin?.end()
-  })
+  }))
 
 const folder = fileURLToPath(new URL("../../../../test/fixtures/claude/2.1.332/", import.meta.url))
 
