@@ -13,6 +13,10 @@ export default defineConfig({
     environment: "node",
     // Most tests wait for processes, so that as many run at a time as there are cores.
     maxWorkers: "100%",
+    // Files of one worker share what they import: loading Effect anew for each of them costs more than their tests.
+    isolate: false,
+    // A bound for what hangs. A machine that is busy takes several times as long as an idle one.
+    testTimeout: 20_000,
     globalSetup: ["packages/cli/test/support/bundle.ts"],
     projects: [
       {
