@@ -111,16 +111,22 @@ export const json = (value: Schema.Json, redact: Redactor): Schema.Json => {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, json(item as Schema.Json, redact)]))
 }
 
-const secretName = /(?:key|token|secret|password|passwd|passphrase|credential|auth)/i
+/** Without authors and keyboards: who wrote a commit stands in an environment more often than a secret does. */
+const secretName =
+  /key(?!board|map|sym)|token|secret|password|passwd|passphrase|credential|auth(?!or(?:s|_|$))|(?:^|_)(?:pass|pat)(?:_|$)|_pwd$/i
 
 /** Names that hold one of those words and yet hold no secret: where something is, or how much of it. */
 const plainName = /(?:_SOCK|_FILE|_PATH|_DIR|_TOKENS|XAUTHORITY)$/i
 
-/** The values of an environment that are likely credentials, by their names. */
+/** An address that holds a password. */
+const addressWithPassword = /^[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i
+
+/** The values of an environment that are likely credentials: by their names, or as addresses with a password. */
 export const secretsOf = (env: Readonly<Record<string, string>>): ReadonlyArray<string> =>
-  Object.entries(env).flatMap(([name, value]) =>
-    secretName.test(name) && !plainName.test(name) && value !== "" ? [value] : []
-  )
+  Object.entries(env).flatMap(([name, value]) => {
+    const isNamed = secretName.test(name) && !plainName.test(name)
+    return value !== "" && (isNamed || addressWithPassword.test(value)) ? [value] : []
+  })
 
 /** Bytes of one character in UTF-8; a lone surrogate is written as U+FFFD. */
 const utf8Bytes = (codePoint: number): number =>

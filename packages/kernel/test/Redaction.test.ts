@@ -146,16 +146,19 @@ describe("secretsOf", () => {
   it("takes the values of variables that are named like secrets", () => {
     assert.deepStrictEqual(
       Redaction.secretsOf({
-        ANTHROPIC_API_KEY: "k1", GITHUB_TOKEN: "t1", DB_PASSWORD: "p1", my_secret: "s1", NPM_CONFIG__AUTH: "a1", SECRET_KEY_BASE: "b1", EMPTY_TOKEN: ""
+        ANTHROPIC_API_KEY: "k1", GITHUB_TOKEN: "t1", DB_PASSWORD: "p1", my_secret: "s1", NPM_CONFIG__AUTH: "a1", SECRET_KEY_BASE: "b1", EMPTY_TOKEN: "",
+        DB_PASS: "p2", GITHUB_PAT: "t2", MYSQL_PWD: "p3", AUTHORIZATION: "a2", DATABASE_URL: "postgres://me:hunter22@db/x", REDIS: "redis://:hunter22@db"
       }),
-      ["k1", "t1", "p1", "s1", "a1", "b1"]
+      ["k1", "t1", "p1", "s1", "a1", "b1", "p2", "t2", "p3", "a2", "postgres://me:hunter22@db/x", "redis://:hunter22@db"]
     )
   })
 
   it("leaves places, amounts and other variables alone", () => {
     assert.deepStrictEqual(
       Redaction.secretsOf({
-        PATH: "/bin", PWD: "/home/me", SSH_AUTH_SOCK: "/tmp/agent", MAX_OUTPUT_TOKENS: "32000", XAUTHORITY: "/x", KEY_FILE: "/k", TOKEN_PATH: "/t"
+        PATH: "/bin", PWD: "/home/me", SSH_AUTH_SOCK: "/tmp/agent", MAX_OUTPUT_TOKENS: "32000", XAUTHORITY: "/x", KEY_FILE: "/k", TOKEN_PATH: "/t",
+        OLDPWD: "/home", GIT_AUTHOR_NAME: "Jane Doe", GIT_AUTHOR_EMAIL: "jane@example.org", XKB_KEYMAP: "de", KEYBOARD: "de", COMPASS_HOME: "/c", PATTERN: "p",
+        HOMEPAGE: "https://example.org/a:b@c", PROXY: "http://proxy:3128"
       }),
       []
     )
