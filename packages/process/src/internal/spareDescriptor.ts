@@ -9,13 +9,13 @@ import * as fs from "node:fs"
 
 let spare: number | undefined
 
-/** Takes a spare descriptor, once for this process; without one left there is none. */
+/** Takes a spare descriptor, once for this process. */
 export const hold = (): void => {
   if (spare !== undefined) return
   try {
     spare = fs.openSync("/dev/null", "r")
-  } catch (error) {
-    if (!isExhausted(error)) throw error
+  } catch {
+    // None is left, or there is no such file here: then there is nothing to spare, and reads fail as they would.
   }
 }
 
