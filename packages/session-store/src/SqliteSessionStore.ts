@@ -14,8 +14,7 @@ import type * as Scope from "effect/Scope"
 import type { SqlError } from "effect/sql/SqlError"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { DatabaseSync } from "node:sqlite"
-import { integer, oneOf, text } from "./internal/columns.ts"
+import { integer, oneOf, type Row, text } from "./internal/columns.ts"
 import * as NodeSqlite from "./internal/nodeSqlite.ts"
 import * as Schema from "./internal/schema.ts"
 import { sqliteFailure, VanishedFile } from "./internal/sqliteFailure.ts"
@@ -29,11 +28,16 @@ export const fileName = "sessions.sqlite"
 
 export type Options = SqlSessionStore.Options & ({ readonly file: string } | { readonly directory: string })
 
-/** How long one waits for another process that writes: 10 seconds, in milliseconds. */
-const busyMillis = 10_000
+/** How long SQLite waits for another process that writes, in the thread that writes: a second, in milliseconds. */
+const blockingMillis = 1_000
 
-/** How long SQLite itself waits, with the event loop: 2 ms, as long as most others need. */
-const blockingMillis = 2
+/** How often it is tried again; ten seconds in all. */
+const busyAttempts = 10
+
+/** In this thread SQLite waits for nobody; it is tried again with the event loop free in between. */
+const readingAttempts = 1_000
+
+const pragmasOf = (busyMillis: number): string => `PRAGMA busy_timeout=${busyMillis}; PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF`
 
 /** How often one looks for what other processes wrote: every 25 ms, which costs microseconds. */
 const pollMillis = 25
@@ -95,13 +99,32 @@ const identityOf = (file: string): Identity => {
   return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`
 }
 
-/** Opens a database, making its tables where it has none. The scope's end closes it. */
+/** Makes the tables where there are none, or not all of this version. */
+const prepareTables = (file: string, run: NodeSqlite.Run): Effect.Effect<void, SqlError | StoreError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const { client: sql, transaction } = yield* NodeSqlite.make(run, run, readingAttempts)
+    const tables = sql<Row>`select name from sqlite_schema where name = 'turnpike_store'`
+    if ((yield* tables).length > 0 && integer(yield* oneOf(sql`select version from turnpike_store`), "version") === Schema.version) return
+    const isNew = Effect.gen(function*() {
+      if ((yield* tables).length > 0) return false
+      // In the same commit as the tables, and before the WAL, so that the file itself always has it.
+      yield* sql.unsafe(`PRAGMA application_id=${applicationId}`).unprepared
+      return true
+    })
+    yield* Schema.migrate({ sql, transaction, place: file }, isNew)
+  })
+
+/** Opens a database. The scope's end closes it. */
 const databaseOf = (file: string): Effect.Effect<SqlDatabase, SqlError | StoreError, Scope.Scope> =>
   Effect.gen(function*() {
     yield* prepareFile(file)
-    const db = yield* NodeSqlite.attempt("open", () => new DatabaseSync(file))
-    const { client: sql, transaction } = yield* NodeSqlite.make(db, busyMillis)
-    yield* NodeSqlite.attempt("open", () => db.exec(`PRAGMA busy_timeout=${blockingMillis}; PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF`))
+    // Closed last, so that what is left in the WAL is written into the file beside the event loop.
+    const writer = yield* NodeSqlite.inOwnThread({ file, pragmas: pragmasOf(blockingMillis) })
+    const reader = yield* NodeSqlite.inThisThread({ file, pragmas: pragmasOf(0) })
+    yield* prepareTables(file, reader)
+    const { client: sql, transaction } = yield* NodeSqlite.make(reader, writer, busyAttempts)
+    const mode = yield* NodeSqlite.whileBusy(readingAttempts)(oneOf(sql`pragma journal_mode=wal`))
+    if (text(mode, "journal_mode") !== "wal") return yield* unusable(file, new Error("its file system cannot share memory between processes, as SQLite's WAL mode needs"))
 
     const ownFile = identityOf(file)
     let ownLog: Identity
@@ -113,16 +136,8 @@ const databaseOf = (file: string): Effect.Effect<SqlDatabase, SqlError | StoreEr
       if (identityOf(file) !== ownFile || log !== ownLog) throw new VanishedFile(file)
     })
 
-    const isNew = Effect.gen(function*() {
-      const tables = yield* sql`select name from sqlite_schema limit 1`
-      if (tables.length > 0) return false
-      // In the same commit as the tables, and before the WAL, so that the file itself always has it.
-      yield* sql.unsafe(`PRAGMA application_id=${applicationId}`).unprepared
-      return true
-    })
-
     let seenVersion: number | undefined
-    const database: SqlDatabase = {
+    return {
       sql,
       place: file,
       transaction: (work, options) => {
@@ -141,11 +156,6 @@ const databaseOf = (file: string): Effect.Effect<SqlDatabase, SqlError | StoreEr
       failureOf: (error) => sqliteFailure(file, error),
       isInDoubt: () => false
     }
-
-    yield* Schema.migrate({ ...database, transaction }, isNew)
-    const mode = yield* NodeSqlite.whileBusy(busyMillis)(oneOf(sql`pragma journal_mode=wal`))
-    if (text(mode, "journal_mode") !== "wal") return yield* unusable(file, new Error("its file system cannot share memory between processes, as SQLite's WAL mode needs"))
-    return database
   })
 
 /** Opens the store in a file, or in the file {@link fileName} of a directory; both are made where they are missing. */

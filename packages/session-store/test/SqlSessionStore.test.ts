@@ -5,7 +5,6 @@ import { type SqlDatabase, SqliteSessionStore, SqlSessionStore } from "@turnpike
 import * as Effect from "effect/Effect"
 import { ConnectionError, SqlError } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
-import { DatabaseSync } from "node:sqlite"
 import * as NodeSqlite from "../src/internal/nodeSqlite.ts"
 import { temporary } from "./support/directory.ts"
 import * as Sqlite from "./support/sqlite.ts"
@@ -24,7 +23,8 @@ type Fate = "well" | "no answer" | "not done, no answer"
 const breaking = Effect.gen(function*() {
   const directory = yield* temporary
   yield* Effect.scoped(SqliteSessionStore.make({ directory }))
-  const { client, transaction } = yield* NodeSqlite.make(new DatabaseSync(Sqlite.fileIn(directory)), 1_000)
+  const run = yield* NodeSqlite.inThisThread({ file: Sqlite.fileIn(directory), pragmas: "" })
+  const { client, transaction } = yield* NodeSqlite.make(run, run, 100)
   const fates: Array<Fate> = []
   const broken = Effect.fail(new SqlError({ reason: new ConnectionError({ cause: new Error("it broke"), message: "it broke" }) }))
   const database: SqlDatabase.SqlDatabase = {

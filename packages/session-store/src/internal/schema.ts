@@ -11,7 +11,10 @@ import type { SqlDatabase } from "../SqlDatabase.ts"
 import { integer, oneOf } from "./columns.ts"
 import { failed, type StoreError } from "./storeFailure.ts"
 
-type Step = (database: SqlDatabase) => Effect.Effect<void, SqlError>
+/** What the tables are made through. */
+type Database = Pick<SqlDatabase, "place" | "sql" | "transaction">
+
+type Step = (database: Database) => Effect.Effect<void, SqlError>
 
 /**
  * `sessions`: one row a session; `id` is null while it is being put in. `number`
@@ -92,7 +95,7 @@ export const version = steps.length
  * transaction. Fails with `FORMAT_UNSUPPORTED` where a later version was here.
  */
 export const migrate = (
-  database: SqlDatabase,
+  database: Database,
   isNew: Effect.Effect<boolean, SqlError | StoreError>
 ): Effect.Effect<void, SqlError | StoreError> => {
   const { place, sql } = database

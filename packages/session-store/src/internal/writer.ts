@@ -169,6 +169,8 @@ export const make = (database: SqlDatabase, taken: Taken, { tell, time, told }: 
       yield* commit(after, batches, Log.claimedBy(events), sync)
       log = after
       tell(number, { log: after.next })
+      // Many sessions that are written to at once leave the event loop free in between.
+      yield* Effect.yieldNow
     }))))
 
   const discard: SessionStore.Writer["discard"] = (ids, cause, by) =>

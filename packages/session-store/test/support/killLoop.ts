@@ -87,7 +87,12 @@ const look = (session: Scalars.SessionId, promised: Promises, seen: Tally): Effe
         )
       }
     })
-    const before = yield* check
+    let before = yield* check
+    // A server may still be committing what its client, which is dead, asked for last: between two looks, then.
+    for (let again = 0; before.faults.length > 0 && again < 20; again++) {
+      yield* Effect.sleep("50 millis")
+      before = yield* check
+    }
     // A process that was killed takes a moment until it is gone, where another one than this waits for it.
     const writer = yield* Effect.retry(store.open(session, "the checker"), {
       while: ({ failure }) => failure.code === "SESSION_BUSY",

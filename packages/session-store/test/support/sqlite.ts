@@ -5,7 +5,6 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { SqlClient } from "effect/sql/SqlClient"
 import * as path from "node:path"
-import { DatabaseSync } from "node:sqlite"
 import * as NodeSqlite from "../../src/internal/nodeSqlite.ts"
 import { Directory } from "./directory.ts"
 
@@ -19,6 +18,6 @@ export const layer = Layer.unwrap(Effect.map(Directory, (directory) => SqliteSes
 
 /** A connection beside the store's. */
 export const client: Effect.Effect<SqlClient, unknown, Directory | Scope.Scope> = Effect.gen(function*() {
-  const file = fileIn(yield* Directory)
-  return (yield* NodeSqlite.make(new DatabaseSync(file, { timeout: 1_000 }), 1_000)).client
+  const run = yield* NodeSqlite.inThisThread({ file: fileIn(yield* Directory), pragmas: "PRAGMA busy_timeout=1000" })
+  return (yield* NodeSqlite.make(run, run, 10)).client
 })

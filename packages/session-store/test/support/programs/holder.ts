@@ -41,11 +41,11 @@ export const hold = ({ name, session, store: where }: Arguments) =>
       )
     })
     const lines = readline.createInterface({ input: process.stdin })
-    yield* Stream.runForEach(Stream.fromAsyncIterable(lines, (cause) => new Error(String(cause))), (line) =>
+    yield* Stream.runForEach(Stream.orDie(Stream.fromAsyncIterable(lines, (cause) => cause)), (line) =>
       Effect.flatMap(
         Effect.result(line === "append" ? append : writer.discard([line.slice("discard ".length)], "removed", name)),
         (result) => Effect.sync(() => say(result._tag === "Success" ? "ok" : `${result.failure.failure.code}: ${result.failure.failure.message}`))
-      )).pipe(Effect.orDie)
+      ))
   }).pipe(
     Effect.scoped,
     Effect.provide(layerOf(where)),
