@@ -125,6 +125,7 @@ const systemPackages = [
   ["python3-jsonschema", "/usr/bin/python3", ["-W", "ignore", "-c", "import jsonschema; assert jsonschema.Draft202012Validator"]],
   ["git", "git", ["--version"]],
   ["procps", "ps", ["--version"]],
+  ["strace", "strace", ["-V"]],
   ["util-linux", "setpriv", ["--version"]]
 ]
 const missingPackages = () =>

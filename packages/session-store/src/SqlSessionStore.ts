@@ -37,6 +37,8 @@ export interface Options {
 }
 
 const defaultLease = Duration.seconds(30)
+const minLeaseMillis = 50
+const maxLeaseMillis = 86_400_000
 
 /** Time as records have it: no test's clock makes it negative. */
 const recordTime = Effect.map(Clock.currentTimeMillis, (millis) => Math.max(0, Math.round(millis)))
@@ -46,6 +48,12 @@ export const make = (database: SqlDatabase, options: Options = {}): Effect.Effec
   Effect.gen(function*() {
     const { now, sql, transaction } = database
     const lease = Duration.fromInputUnsafe(options.lease ?? defaultLease)
+    if (!(Duration.toMillis(lease) >= minLeaseMillis && Duration.toMillis(lease) <= maxLeaseMillis)) {
+      return yield* failed("STORE_FAILED", `a lease of ${Duration.format(lease)} is of no use: it is renewed three times in its length`, {
+        retryable: false,
+        remedy: "Give a lease between 50 milliseconds and a day."
+      })
+    }
     const leases = yield* Leases.make(database, lease)
     const changes = yield* Changes.make(database)
 

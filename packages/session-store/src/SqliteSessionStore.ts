@@ -31,11 +31,8 @@ export type Options = SqlSessionStore.Options & ({ readonly file: string } | { r
 /** How long SQLite waits for another process that writes, in the thread that writes: a second, in milliseconds. */
 const blockingMillis = 1_000
 
-/** How often it is tried again; ten seconds in all. */
-const busyAttempts = 10
-
-/** In this thread SQLite waits for nobody; it is tried again with the event loop free in between. */
-const readingAttempts = 1_000
+/** Ten seconds in all. In this thread SQLite waits for nobody; it is tried again with the event loop free in between. */
+const attempts: NodeSqlite.Attempts = { reading: 1_000, writing: 10 }
 
 const pragmasOf = (busyMillis: number): string => `PRAGMA busy_timeout=${busyMillis}; PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF`
 
@@ -102,7 +99,7 @@ const identityOf = (file: string): Identity => {
 /** Makes the tables where there are none, or not all of this version. */
 const prepareTables = (file: string, run: NodeSqlite.Run): Effect.Effect<void, SqlError | StoreError, Scope.Scope> =>
   Effect.gen(function*() {
-    const { client: sql, transaction } = yield* NodeSqlite.make(run, run, readingAttempts)
+    const { client: sql, transaction } = yield* NodeSqlite.make(run, run, { ...attempts, writing: attempts.reading })
     const tables = sql<Row>`select name from sqlite_schema where name = 'turnpike_store'`
     if ((yield* tables).length > 0 && integer(yield* oneOf(sql`select version from turnpike_store`), "version") === Schema.version) return
     const isNew = Effect.gen(function*() {
@@ -122,8 +119,8 @@ const databaseOf = (file: string): Effect.Effect<SqlDatabase, SqlError | StoreEr
     const writer = yield* NodeSqlite.inOwnThread({ file, pragmas: pragmasOf(blockingMillis) })
     const reader = yield* NodeSqlite.inThisThread({ file, pragmas: pragmasOf(0) })
     yield* prepareTables(file, reader)
-    const { client: sql, transaction } = yield* NodeSqlite.make(reader, writer, busyAttempts)
-    const mode = yield* NodeSqlite.whileBusy(readingAttempts)(oneOf(sql`pragma journal_mode=wal`))
+    const { client: sql, transaction } = yield* NodeSqlite.make(reader, writer, attempts)
+    const mode = yield* NodeSqlite.whileBusy(attempts.reading)(oneOf(sql`pragma journal_mode=wal`))
     if (text(mode, "journal_mode") !== "wal") return yield* unusable(file, new Error("its file system cannot share memory between processes, as SQLite's WAL mode needs"))
 
     const ownFile = identityOf(file)
@@ -145,7 +142,7 @@ const databaseOf = (file: string): Effect.Effect<SqlDatabase, SqlError | StoreEr
         // Afterwards as well: what was committed into a file that went meanwhile is not kept.
         return options.sync ? Effect.tap(committed, ifThere) : committed
       },
-      now: Clock.currentTimeMillis,
+      now: Effect.map(Clock.currentTimeMillis, Math.round),
       mayHaveChanged: Effect.map(oneOf(sql`pragma data_version`), (row) => {
         const version = integer(row, "data_version")
         const isChanged = version !== seenVersion

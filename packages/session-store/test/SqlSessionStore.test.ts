@@ -24,7 +24,7 @@ const breaking = Effect.gen(function*() {
   const directory = yield* temporary
   yield* Effect.scoped(SqliteSessionStore.make({ directory }))
   const run = yield* NodeSqlite.inThisThread({ file: Sqlite.fileIn(directory), pragmas: "" })
-  const { client, transaction } = yield* NodeSqlite.make(run, run, 100)
+  const { client, transaction } = yield* NodeSqlite.make(run, run, { reading: 100, writing: 100 })
   const fates: Array<Fate> = []
   const broken = Effect.fail(new SqlError({ reason: new ConnectionError({ cause: new Error("it broke"), message: "it broke" }) }))
   const database: SqlDatabase.SqlDatabase = {

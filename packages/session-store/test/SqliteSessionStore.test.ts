@@ -280,6 +280,15 @@ describe("a lease", () => {
       assert.isAbove(expires(), first + 200)
     }))
 
+  it.live("that nobody could renew is refused", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporary
+      for (const lease of ["1 millis", "2 days", "Infinity"] as const) {
+        const { code, message } = yield* failureOf(SqliteSessionStore.make({ directory, lease }))
+        assert.deepStrictEqual([code, message.startsWith("a lease of ")], ["STORE_FAILED", true])
+      }
+    }))
+
   it.live("of a process that is certainly dead keeps nobody waiting", () =>
     Effect.gen(function*() {
       const directory = yield* temporary

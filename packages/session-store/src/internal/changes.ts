@@ -4,6 +4,8 @@
  * Commits of this store are told at once. Those of others are looked for while
  * anybody waits: one question a round for all.
  */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -39,6 +41,12 @@ export interface Changes {
   ) => Effect.Effect<void, E>
 }
 
+/**
+ * How long looking may fail, as while a server begins again: 30 seconds. Then those
+ * who wait are woken, look for themselves and hear what is wrong.
+ */
+const patienceMillis = 30_000
+
 /** How many sessions are asked for at once: the event loop is left free in between. */
 const askedAtOnce = 500
 
@@ -72,9 +80,24 @@ export const make = ({ mayHaveChanged, pollMillis, sql }: SqlDatabase): Effect.E
       }
     })
 
+    /** When looking began to fail, as long as it does. */
+    let failingSince: number | undefined
+
+    const failing = (cause: Cause.Cause<SqlError>) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        failingSince ??= now
+        if (now - failingSince >= patienceMillis) {
+          failingSince = undefined
+          for (const number of waiters.keys()) tell(number, undefined)
+        }
+        return Effect.logDebug("the sessions could not be looked at for changes", cause)
+      })
+
     const round = Effect.flatMap(mayHaveChanged, (changed) => changed ? lookAtAll : Effect.void).pipe(
-      // Whoever waits hears of it from the next thing that he does with the store.
-      Effect.catchCause((cause) => Effect.logDebug("the sessions could not be looked at for changes", cause)),
+      Effect.andThen(Effect.sync(() => {
+        failingSince = undefined
+      })),
+      Effect.catchCause((cause) => Cause.hasInterruptsOnly(cause) ? Effect.interrupt : failing(cause)),
       Effect.andThen(Effect.sleep(pollMillis))
     )
 

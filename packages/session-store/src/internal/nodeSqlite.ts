@@ -126,10 +126,15 @@ const connectionOf = (run: Run): SqlConnection.Connection => {
   }
 }
 
-/** `busyAttempts` is how often a transaction is tried while others write. */
-export const make = (reader: Run, writer: Run, busyAttempts: number): Effect.Effect<NodeSqlite, never, Scope.Scope> =>
+/** How often it is tried while another connection has the database. */
+export interface Attempts {
+  readonly reading: number
+  readonly writing: number
+}
+
+export const make = (reader: Run, writer: Run, attempts: Attempts): Effect.Effect<NodeSqlite, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const reading = connectionOf((operation) => whileBusy(busyAttempts)(reader(operation)))
+    const reading = connectionOf((operation) => whileBusy(attempts.reading)(reader(operation)))
     const writing = SqlClient.makeSqliteAcquirers({ connection: Effect.succeed(connectionOf(writer)), semaphore: yield* Semaphore.make(1) })
     const client = yield* SqlClient.make({
       acquirer: Effect.succeed(reading),
@@ -146,7 +151,7 @@ export const make = (reader: Run, writer: Run, busyAttempts: number): Effect.Eff
         client.withTransaction(work).pipe(
           asFailure,
           Effect.provideService(SqlClient.BeginTransaction, beginOf(sync ? "FULL" : "NORMAL")),
-          whileBusy(busyAttempts)
+          whileBusy(attempts.writing)
         )
     }
   })

@@ -32,7 +32,6 @@ const serve = (port: Port, open: () => Engine.Engine) => {
     try {
       // Opened here, so that a file that cannot be opened fails what asks for it.
       engine ??= open()
-      // Rows come without a prototype, and would lose their columns' order nowhere.
       port.postMessage({ id, rows: engine(operation) })
     } catch (cause) {
       const errcode = (cause as { readonly errcode?: unknown } | null)?.errcode
@@ -68,7 +67,8 @@ interface Asked {
 
 /** Begins a thread. It keeps the process alive only while it is asked something. */
 export const begin = (target: Engine.Target): Thread => {
-  const worker = new Worker(program, { eval: true, workerData: target, name: "turnpike sessions" })
+  // Without the flags of this process, of which some say how a program's text is to be read.
+  const worker = new Worker(program, { eval: true, execArgv: [], workerData: target, name: "turnpike sessions" })
   const asked = new Map<number, Asked>()
   let next = 0
   let ended: string | undefined

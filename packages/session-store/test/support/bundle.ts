@@ -21,6 +21,8 @@ export const bundle = async (): Promise<Bundle> => {
     platform: "node",
     target: "node22.19",
     dts: false,
+    // As what is shipped: the program of the thread that writes is text of it.
+    minify: true,
     treeshake: true,
     sourcemap: false,
     deps: { alwaysBundle: [/.*/] },

@@ -19,5 +19,5 @@ export const layer = Layer.unwrap(Effect.map(Directory, (directory) => SqliteSes
 /** A connection beside the store's. */
 export const client: Effect.Effect<SqlClient, unknown, Directory | Scope.Scope> = Effect.gen(function*() {
   const run = yield* NodeSqlite.inThisThread({ file: fileIn(yield* Directory), pragmas: "PRAGMA busy_timeout=1000" })
-  return (yield* NodeSqlite.make(run, run, 10)).client
+  return (yield* NodeSqlite.make(run, run, { reading: 10, writing: 10 })).client
 })
