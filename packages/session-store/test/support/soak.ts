@@ -72,15 +72,26 @@ const step = async <A extends object>(name: string, work: () => Promise<A & { re
   process.stderr.write(`soak: ${name}: ${JSON.stringify(results[name])}\n`)
 }
 
-/** As many chains as keep two cores busy, each with a session of its own. */
+/** As many chains as keep two cores busy. */
 const chains = 4
+
+/** A session is looked at as a whole after each round, so that one that gets long makes the rounds long. */
+const roundsOfSession = 25
 
 const killed = (programs: string, store: StoreName, rounds: number, first: number, runtime?: ReadonlyArray<string>) => async () => {
   const seen = KillLoop.tally()
-  const seeds = Array.from({ length: chains }, (_, index) => options.seed * 1_000 + first + index)
-  const found = await Promise.all(seeds.map((seed, index) =>
-    KillLoop.run({ bundle: programs, store, session: `s${index}`, rounds: Math.ceil(rounds / chains), seed, ...(runtime === undefined ? {} : { runtime }) }, seen)))
-  return { ...seen, seeds, faults: found.flat() }
+  const found: Array<string> = []
+  const sessions = Math.ceil(rounds / roundsOfSession)
+  const seeds = Array.from({ length: sessions }, (_, index) => options.seed * 1_000 + first + index)
+  const rest = [...seeds]
+  const chain = async () => {
+    for (let seed = rest.shift(); seed !== undefined; seed = rest.shift()) {
+      const count = Math.min(roundsOfSession, rounds)
+      found.push(...await KillLoop.run({ bundle: programs, store, session: `s${seed}`, rounds: count, seed, ...(runtime === undefined ? {} : { runtime }) }, seen))
+    }
+  }
+  await Promise.all(Array.from({ length: chains }, chain))
+  return { ...seen, seeds: `${seeds[0]} to ${seeds.at(-1)}`, faults: found }
 }
 
 const refused = (programs: string, directory: string, call: string, error: string) => async () => {
