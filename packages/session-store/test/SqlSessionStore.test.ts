@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Failure, Scalars, type SessionEvent } from "@turnpike/contract"
 import { SessionStore } from "@turnpike/kernel"
 import { type SqlDatabase, SqliteSessionStore, SqlSessionStore } from "@turnpike/session-store"
@@ -8,6 +8,9 @@ import * as Stream from "effect/Stream"
 import * as NodeSqlite from "../src/internal/nodeSqlite.ts"
 import { temporary } from "./support/directory.ts"
 import * as Sqlite from "./support/sqlite.ts"
+
+// Disks that others use as well take their time.
+vi.setConfig({ testTimeout: 60_000 })
 
 const id = Scalars.SessionId.make("one")
 const header = { type: "session", format: 1, id, created: 1, harness: "scripted", cwd: "/project" } as const
@@ -107,5 +110,19 @@ describe("an append whose answer does not come", () => {
       assert.strictEqual(code, "SESSION_BUSY")
       assert.match(String(message), /^session one is used by the next since /u)
       yield* next.append(turn(2, 2), { sync: true })
+    }))
+})
+
+describe("a session that could not be let go", () => {
+  it.live("is free in the process that had it, and others wait for its lease", () =>
+    Effect.gen(function*() {
+      const { fates, store } = yield* breaking
+      const two = Scalars.SessionId.make("two")
+      yield* store.create({ ...header, id: two })
+      yield* Effect.scoped(Effect.andThen(store.open(two, "the first"), Effect.sync(() => fates.push("not done, no answer"))))
+      const [summary] = (yield* Stream.runCollect(store.list)).filter(({ header: { id: session } }) => session === two)
+      assert.isUndefined(summary?.holder)
+      const writer = yield* store.open(two, "the second")
+      yield* writer.append(turn(1, 0), { sync: true })
     }))
 })

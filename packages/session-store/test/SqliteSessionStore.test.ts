@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Scalars, type SessionEvent } from "@turnpike/contract"
 import { SessionStore } from "@turnpike/kernel"
 import { SqliteSessionStore } from "@turnpike/session-store"
@@ -13,6 +13,9 @@ import { DatabaseSync } from "node:sqlite"
 import { temporary } from "./support/directory.ts"
 import { hooksOf } from "./support/hooks.ts"
 import * as Sqlite from "./support/sqlite.ts"
+
+// Disks that others use as well take their time.
+vi.setConfig({ testTimeout: 60_000 })
 
 StoreSuite.storeSuite("SqliteSessionStore", { describe, it: it.live }, Sqlite.layer, hooksOf(Sqlite.client))
 
