@@ -46,11 +46,11 @@ interface Cursor {
   readonly rows: number
 }
 
-const firstRows = 64
+const firstRows = 16
 const maxRows = 512
 
-/** The packed bytes that a page should have: 256 KiB. */
-const pageBytes = 256 * 1024
+/** The packed bytes that a page should have: 32 KiB, which are unpacked in a few milliseconds. */
+const pageBytes = 32 * 1024
 
 interface Page {
   readonly events: Events
@@ -92,10 +92,13 @@ export const read = (
   after: number,
   until: number,
   gone: Effect.Effect<void, SqlError | StoreError>
-): Stream.Stream<SessionEvent.SessionEvent, SqlError | StoreError> =>
-  Stream.unfold({ after: Math.max(-1, after), rows: firstRows }, (cursor: Cursor) =>
+): Stream.Stream<SessionEvent.SessionEvent, SqlError | StoreError> => {
+  const from = Math.max(-1, after)
+  return Stream.unfold({ after: from, rows: firstRows }, (cursor: Cursor) =>
     Effect.gen(function*() {
       if (cursor.after + 1 >= until) return undefined
+      // Long logs leave the event loop free in between.
+      if (cursor.after !== from) yield* Effect.yieldNow
       const { cursor: next, events } = yield* page(sql, session, cursor)
       if (next.after === cursor.after) {
         yield* gone
@@ -103,3 +106,4 @@ export const read = (
       }
       return [next.after < until ? events : events.filter(({ seq }) => seq < until), next] as const
     })).pipe(Stream.flattenIterable)
+}
