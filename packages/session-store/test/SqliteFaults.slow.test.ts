@@ -185,7 +185,7 @@ describe("a disk", () => {
     Effect.gen(function*() {
       const seed = seedOf()
       const next = random(seed)
-      const found = yield* flips(yield* temporary, (size) => Array.from({ length: 1_500 }, () => Math.floor(next() * size)))
+      const found = yield* flips(yield* temporary, (size) => Array.from({ length: 1_000 }, () => Math.floor(next() * size)))
       console.log(`flipped bits, seed ${seed}: ${JSON.stringify(found)}`)
       assert.deepStrictEqual(found.unnoticed, [])
       assert.isAbove(found.detected, 20)
