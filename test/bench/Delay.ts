@@ -10,7 +10,7 @@
  */
 import { ClaudeHarness } from "@turnpike/harness-claude"
 import { ScriptedHarness } from "@turnpike/harness-scripted"
-import { Cancel, Harness, Prompt, Run, RunPreparation, SessionBindings } from "@turnpike/kernel"
+import { Cancel, Harness, Prompt, Run, RunPreparation, SessionStoreMemory } from "@turnpike/kernel"
 import { Supervisor } from "@turnpike/process"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -111,8 +111,9 @@ const run: Consumer = (dialect, place) =>
         spec: { task: "go", harness: harness.name },
         harness,
         newSessionId: sessionId,
+        holder: "the benchmark",
         session: options
-      }).pipe(Effect.provide(SessionBindings.SessionBindings.layerMemory))
+      }).pipe(Effect.provide(SessionStoreMemory.layer))
       const result = yield* Run.execute(prepared, {
         runId: randomUUID(),
         turnpikeVersion: "0.0.0",

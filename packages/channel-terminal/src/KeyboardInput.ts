@@ -18,7 +18,7 @@ export type Typed =
   | { readonly _tag: "End" }
 
 export interface KeyboardInput {
-  /** Asks for a line. Interrupting it gives the keyboard back. */
+  /** Asks for a line. Interrupting it gives the keyboard back, and keeps what had been typed for the next time. */
   readonly ask: (prompt: string) => Effect.Effect<Typed>
   /** Asks a question whose answer is not remembered and which nothing pasted before answers. */
   readonly question: (prompt: string) => Effect.Effect<Typed>
@@ -106,6 +106,7 @@ export const make = (input: Readable, output: Writable): KeyboardInput => {
       }
       return Effect.sync(() => {
         answer = { _tag: "End" }
+        if (keepsHistory) begun = lines.line
         lines.close()
       })
     })

@@ -6,24 +6,16 @@
  * of input close the channel.
  */
 import type { AgentRunEvent } from "@turnpike/contract"
-import { Channel, ChannelError, Prompt, RunStream, type TurnError, type TurnOutput } from "@turnpike/kernel"
+import { Channel, type ChannelError, Prompt, RunStream, type TurnError, type TurnOutput } from "@turnpike/kernel"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Screen } from "./Screen.ts"
 import type { ShownRequests } from "./ShownRequests.ts"
+import * as TerminalPrompts from "./TerminalPrompts.ts"
 import * as TurnText from "./TurnText.ts"
 
-/** What was read where a prompt was asked for. */
-export type Reading =
-  | { readonly _tag: "Line"; readonly text: string }
-  | { readonly _tag: "Interrupt"; readonly wasEmpty: boolean }
-  /** A line that is no text; `why` is a sentence. */
-  | { readonly _tag: "Bad"; readonly why: string }
-  | { readonly _tag: "End" }
-
 export interface Options {
-  /** Asks for a line; `continued` is true for the rest of a prompt that a backslash left open. */
-  readonly read: (continued: boolean) => Effect.Effect<Reading, ChannelError.ChannelError>
+  readonly read: TerminalPrompts.Options["read"]
   readonly screen: Screen
   readonly text: TurnText.TurnText
   /** What is told of the session when it is first heard of. `turn` is not used. */
@@ -40,8 +32,6 @@ export interface TerminalChannel extends Channel.Channel {
   readonly hasFailed: () => boolean
 }
 
-const exitCommands: ReadonlyArray<string> = ["/exit", "/quit"]
-
 const ending = (output: TurnOutput.TurnOutput, error: TurnError.TurnError | undefined, durationMs: number): TurnText.Ending => {
   const common = { answer: "", durationMs, usage: output.usage }
   if (error?.reason._tag === "Preempted") return { ...common, word: "stopped (user, hard)", success: false }
@@ -57,7 +47,6 @@ export const make = (options: Options): TerminalChannel => {
   let failure: TurnError.TurnError | undefined
   let hasFailed = false
   let began: number | undefined
-  let interrupts = 0
 
   const sink = (event: AgentRunEvent.AgentRunEvent) =>
     Effect.tap(screen.show(text.add(event)), () =>
@@ -76,43 +65,16 @@ export const make = (options: Options): TerminalChannel => {
   let stream = begin()
   const unlessLost = Effect.suspend(() => lost === undefined ? Effect.void : Effect.fail(lost))
 
+  const prompts = TerminalPrompts.make(options)
   const nextPrompt: Effect.Effect<Channel.NextPrompt, ChannelError.ChannelError> = Effect.gen(function*() {
-    let prompt = ""
-    let isOpen = false
-    while (true) {
-      const typed: Reading = yield* options.read(isOpen)
-      if (typed._tag === "End") return Channel.closed
-      if (typed._tag === "Interrupt") {
-        interrupts = typed.wasEmpty && !isOpen ? interrupts + 1 : 0
-        if (interrupts === 2) {
-          yield* options.interrupted
-          return Channel.closed
-        }
-        if (interrupts === 1) yield* screen.show([{ to: "aside", text: "(Ctrl-C again, Ctrl-D or /exit to leave)\n" }])
-        isOpen = false
-        prompt = ""
-        continue
-      }
-      interrupts = 0
-      if (typed._tag === "Bad") {
-        hasFailed = true
-        isOpen = false
-        prompt = ""
-        yield* screen.show([{ to: "aside", text: `${typed.why}; nothing was asked\n` }])
-        continue
-      }
-      isOpen = typed.text.endsWith("\\")
-      prompt += isOpen ? `${typed.text.slice(0, -1)}\n` : typed.text
-      if (isOpen) continue
-      if (exitCommands.includes(prompt.trim())) return Channel.closed
-      if (prompt.trim() === "") {
-        prompt = ""
-        continue
-      }
-      began = yield* Clock.currentTimeMillis
-      stream = begin()
-      return Channel.ready(Prompt.fromText(prompt))
+    const next = yield* prompts.next
+    if (next._tag === "Closed") {
+      if (next.wasInterrupted) yield* options.interrupted
+      return Channel.closed
     }
+    began = yield* Clock.currentTimeMillis
+    stream = begin()
+    return Channel.ready(Prompt.fromText(next.text))
   })
 
   return {
@@ -133,7 +95,7 @@ export const make = (options: Options): TerminalChannel => {
       Effect.sync(() => {
         failure = error
       }),
-    hasFailed: () => hasFailed
+    hasFailed: () => hasFailed || prompts.hasFailed()
   }
 }
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Screen, Style, TerminalChannel, TurnText } from "@turnpike/channel-terminal"
+import { Screen, Style, TerminalChannel, TerminalPrompts, TurnText } from "@turnpike/channel-terminal"
 import { Failure, TurnEvent } from "@turnpike/contract"
 import { type AgentSession, SessionDecorator, SessionLoop, TurnError } from "@turnpike/kernel"
 import { Effect, Stream } from "effect"
@@ -21,8 +21,8 @@ const capabilities = {
   background_tasks: "enforced"
 } as const
 
-const line = (text: string): TerminalChannel.Reading => ({ _tag: "Line", text })
-const interrupt = (wasEmpty = true): TerminalChannel.Reading => ({ _tag: "Interrupt", wasEmpty })
+const line = (text: string): TerminalPrompts.Reading => ({ _tag: "Line", text })
+const interrupt = (wasEmpty = true): TerminalPrompts.Reading => ({ _tag: "Interrupt", wasEmpty })
 
 /** Answers a prompt with itself; `fail` fails. */
 const echo = (prompts: Array<string>): AgentSession.AgentSession => ({
@@ -47,7 +47,7 @@ const echo = (prompts: Array<string>): AgentSession.AgentSession => ({
 })
 
 /** Holds a conversation of the given readings and answers what it came to. */
-const converse = (readings: ReadonlyArray<TerminalChannel.Reading>) =>
+const converse = (readings: ReadonlyArray<TerminalPrompts.Reading>) =>
   Effect.gen(function*() {
     const out = Collected.make(false)
     const err = Collected.make(false)

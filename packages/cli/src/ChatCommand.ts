@@ -43,11 +43,11 @@ const command = (given: Given): Effect.Effect<number, Refusal, Scope.Scope> =>
       const redact = Composition.redactor(spec)
       const person = isText ? TextChat.person(redact) : undefined
       const supervisor = yield* Supervisor.make({ environment: Composition.environment(), redact, reapOrphans: false })
-      const prepared = yield* Composition.prepare({ given, spec, ask: person?.ask, redact }).pipe(
+      const prepared = yield* Composition.prepare({ command: "chat", given, spec, ask: person?.ask, redact }).pipe(
         Effect.provideService(Supervisor.Supervisor, supervisor)
       )
       const session = yield* Effect.mapError(prepared.harness.open(prepared.options), (error) => fromFailure(error.failure))
-      return { prepared, session, person, redact, hide: Composition.hider(spec) }
+      return { prepared, session, person, redact }
     })
     const left = yield* Deferred.make<130 | 143>()
     const signals = yield* Signals.listen((signal) =>
@@ -58,12 +58,12 @@ const command = (given: Given): Effect.Effect<number, Refusal, Scope.Scope> =>
       Composition.say("turnpike: stopped before the conversation began")
       return opened
     }
-    const { hide, person, prepared, redact, session } = opened
+    const { person, prepared, redact, session } = opened
     yield* Effect.forkScoped(Composition.reap(redact))
 
     const code = yield* (person === undefined
       ? EventsChat.run({ prepared, session, out, version, signals })
-      : TextChat.run({ prepared, session, person, out, err, style: Style.choose(err.isTerminal, process.env), version, signals, hide }))
+      : TextChat.run({ prepared, session, person, out, err, style: Style.choose(err.isTerminal, process.env), version, signals }))
     for (const line of told(yield* session.close)) Composition.say(redact(`turnpike: ${line}`))
     return code
   })

@@ -4,7 +4,7 @@
  */
 import type { AgentRunSpec } from "@turnpike/contract"
 import { Printable } from "@turnpike/channel-terminal"
-import { type ChannelError, Permission, Redaction, RunPreparation, ToolAllowlist } from "@turnpike/kernel"
+import { type ChannelError, Permission, Redaction, RunPreparation, SessionStore, ToolAllowlist } from "@turnpike/kernel"
 import { Orphans, type Supervisor } from "@turnpike/process"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -12,12 +12,12 @@ import { randomUUID } from "node:crypto"
 import * as path from "node:path"
 import { type Given, isOn, one } from "./CommandLine.ts"
 import * as DataDirectory from "./DataDirectory.ts"
-import * as FileSessionBindings from "./FileSessionBindings.ts"
 import * as HarnessRegistry from "./HarnessRegistry.ts"
 import * as LastWords from "./LastWords.ts"
 import * as NewDirectory from "./NewDirectory.ts"
 import { fromFailure, refuse, type Refusal } from "./Refusal.ts"
 import * as SpecInput from "./SpecInput.ts"
+import * as Store from "./Store.ts"
 
 /** This process's environment. */
 export const environment = (): Readonly<Record<string, string>> =>
@@ -64,6 +64,8 @@ const scenario = (given: Given): string | undefined => {
 }
 
 export interface Options {
+  /** The command's name, for those who find the session held. */
+  readonly command: "run" | "chat"
   readonly given: Given
   readonly spec: AgentRunSpec.AgentRunSpec
   /** Who is asked where the policy is `ask`; absent where there is nobody. */
@@ -101,12 +103,14 @@ export const prepare = (
     const newSessionId = randomUUID()
     const program = one(given, "program")
     const configDir = isOn(given, "isolated")
-      ? path.join(FileSessionBindings.directoryOf(dataDirectory, spec.session?.id ?? newSessionId), "settings")
+      ? path.join(dataDirectory, "sessions", spec.session?.id ?? newSessionId, "settings")
       : undefined
+    const store = yield* Store.open(dataDirectory)
     const prepared = yield* RunPreparation.prepare({
       spec,
       harness,
       newSessionId,
+      holder: Store.holder(options.command),
       session: {
         cwd,
         model: spec.model,
@@ -121,7 +125,7 @@ export const prepare = (
         redact: options.redact
       }
     }).pipe(
-      Effect.provide(FileSessionBindings.layer(dataDirectory)),
+      Effect.provideService(SessionStore.SessionStore, store),
       Effect.mapError((error) => fromFailure(error.failure))
     )
     if (configDir !== undefined) {

@@ -7,7 +7,7 @@
  */
 import { type AgentRunResult, Failure, Usage, Verdict } from "@turnpike/contract"
 import { LineInput, type Outlet, PromptLine } from "@turnpike/channel-terminal"
-import { Cancel, type ChannelError, type Harness, Run, type RunPreparation, RunStream } from "@turnpike/kernel"
+import { type ChannelError, Conversation, type Harness, type RunPreparation, RunStream } from "@turnpike/kernel"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -15,7 +15,7 @@ import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import * as Composition from "./Composition.ts"
 import { graceMillis } from "./RunCommand.ts"
-import { refuse, type Refusal } from "./Refusal.ts"
+import { fromFailure, refuse, type Refusal } from "./Refusal.ts"
 import type * as Signals from "./Signals.ts"
 
 export interface Options {
@@ -26,11 +26,10 @@ export interface Options {
   readonly signals: Signals.Signals
 }
 
-/** The run of a line that is no prompt: nothing was started. */
-const refused = (options: Options, sink: RunStream.Sink, message: string): Effect.Effect<void> =>
+/** The run of a line that could not become a turn: nothing was started. */
+const refused = (options: Options, sink: RunStream.Sink, error: Failure.Failure): Effect.Effect<void> =>
   Effect.gen(function*() {
     const { harness, options: { cwd, sessionId } } = options.prepared
-    const error = Failure.make("INVALID_SPEC", message, { remedy: `Write one JSON object a line: ${PromptLine.example}` })
     const verdict: Verdict.Verdict = { type: "error", error }
     const { reason, success } = Verdict.consequences(verdict)
     const outcome = { success, summary: error.message }
@@ -44,7 +43,7 @@ const refused = (options: Options, sink: RunStream.Sink, message: string): Effec
       result: outcome,
       reason,
       verdict,
-      session: { id: sessionId, harness: harness.name, resumed: false, turn: 0 },
+      session: { id: sessionId, harness: harness.name, turn: 0 },
       usage: Usage.unavailable,
       denials: [],
       background_killed: [],
@@ -60,6 +59,13 @@ const refused = (options: Options, sink: RunStream.Sink, message: string): Effec
     yield* stream.result(result)
   })
 
+const noPrompt = (message: string) =>
+  Failure.make("INVALID_SPEC", message, { remedy: `Write one JSON object a line: ${PromptLine.example}` })
+
+const takenBack = Failure.make("CANCELLED", "the prompt was taken back, or stopped, before its turn could begin", {
+  remedy: "Give the prompt again."
+})
+
 /** What a line asks for. */
 const promptOf = (line: Exclude<LineInput.Line, { readonly _tag: "End" }>): Result.Result<string, string> => {
   const why = (text: string) => `line ${line.number} of standard input ${text}`
@@ -70,54 +76,60 @@ const promptOf = (line: Exclude<LineInput.Line, { readonly _tag: "End" }>): Resu
 export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scope> =>
   Effect.gen(function*() {
     const { out, prepared, signals } = options
-    const keep = Run.keep(options.session)
     const left = yield* Deferred.make<number>()
-    let escalate: ((signal: Cancel.Signal) => Effect.Effect<Cancel.Request>) | undefined
     let hasFailed = false
     let lost: ChannelError.ChannelError | undefined
-
-    yield* signals.receiveBy((signal) =>
-      Effect.gen(function*() {
-        const isEnd = signal === "terminate" || escalate === undefined
-        if (isEnd) yield* Deferred.succeed(left, signal === "terminate" ? 143 : 130)
-        const request = escalate === undefined ? undefined : yield* escalate(signal)
-        if (request !== undefined) {
-          Composition.say(`turnpike: ${request.mode === "hard" ? "cutting the turn off" : "asking the agent to end its turn; interrupt again to cut it off"}`)
-        }
-        return { isHard: isEnd || request?.mode === "hard" }
-      })
-    )
     const sink: RunStream.Sink = (event) =>
       Effect.tapError(out.write(`${JSON.stringify(event)}\n`), (error) =>
         Effect.sync(() => {
           lost = error
         }))
 
+    const conversation = yield* Effect.mapError(
+      Conversation.make({
+        prepared,
+        session: options.session,
+        newRunId: randomUUID,
+        turnpikeVersion: options.version,
+        sink,
+        deliver: "stream",
+        grace: graceMillis,
+        ended: (result) =>
+          Effect.gen(function*() {
+            hasFailed ||= !result.result.success
+            if (!(yield* Deferred.isDone(left))) yield* signals.rearm
+          })
+      }),
+      (error) => fromFailure(error.failure)
+    )
+    yield* signals.receiveBy((signal) =>
+      Effect.gen(function*() {
+        const request = yield* conversation.interrupt(signal)
+        const isEnd = signal === "terminate" || request === undefined
+        if (isEnd) yield* Deferred.succeed(left, signal === "terminate" ? 143 : 130)
+        if (request !== undefined) {
+          Composition.say(`turnpike: ${request.mode === "hard" ? "cutting the turn off" : "asking the agent to end its turn; interrupt again to cut it off"}`)
+        }
+        return { isHard: isEnd || request.mode === "hard" }
+      })
+    )
+
     const input = LineInput.make(process.stdin)
     const answer = (line: Exclude<LineInput.Line, { readonly _tag: "End" }>) =>
       Effect.gen(function*() {
         const prompt = promptOf(line)
-        if (Result.isFailure(prompt)) {
-          hasFailed = true
-          return yield* refused(options, sink, prompt.failure)
-        }
-        const cancel = yield* Cancel.make
-        escalate = Cancel.escalator(cancel)
-        const result = yield* Run.execute({ ...prepared, spec: { ...prepared.spec, task: prompt.success } }, {
-          runId: randomUUID(),
-          turnpikeVersion: options.version,
-          sink,
-          cancel,
-          deliver: "stream",
-          grace: graceMillis,
-          keep
+        const failure = Result.isFailure(prompt) ? noPrompt(prompt.failure) : yield* Effect.match(conversation.ask(prompt.success), {
+          onFailure: (error) => error.failure,
+          onSuccess: (result) => result === undefined ? takenBack : undefined
         })
-        escalate = undefined
-        if (!(yield* Deferred.isDone(left))) yield* signals.rearm
-        hasFailed ||= !result.result.success
+        if (failure === undefined) return
+        hasFailed = true
+        // One run after the other, also where somebody else gave the one before.
+        yield* conversation.whenIdle
+        yield* refused(options, sink, failure)
       })
 
-    const conversation = Effect.gen(function*() {
+    const talk = Effect.gen(function*() {
       while (true) {
         // Asked first: an input that has ended must not hide that somebody ended the conversation.
         if (yield* Deferred.isDone(left)) return yield* Deferred.await(left)
@@ -125,12 +137,17 @@ export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scop
           Effect.mapError((error) => refuse("CHANNEL_LOST", error.message))
         )
         if (typeof line === "number") return line
-        if (line._tag === "End") return hasFailed ? 3 : 0
+        if (line._tag === "End") {
+          // What others gave is told to its end, too.
+          yield* Effect.raceFirst(conversation.whenIdle, Effect.asVoid(Deferred.await(left)))
+          if (yield* Deferred.isDone(left)) continue
+          return hasFailed ? 3 : 0
+        }
         yield* answer(line)
         if (lost !== undefined) return 3
       }
     })
-    const code = yield* conversation
+    const code = yield* talk
     // What was written last may wait for its reader yet.
     if (lost === undefined) lost = yield* Effect.match(out.flush, { onFailure: (error) => error, onSuccess: () => undefined })
     if (lost === undefined) return code

@@ -10,10 +10,10 @@ import type * as Scope from "effect/Scope"
 import { type Given, one } from "./CommandLine.ts"
 import * as Composition from "./Composition.ts"
 import * as DataDirectory from "./DataDirectory.ts"
-import * as FileSessionBindings from "./FileSessionBindings.ts"
 import * as HarnessDiagnosis from "./HarnessDiagnosis.ts"
 import * as HarnessRegistry from "./HarnessRegistry.ts"
-import { fromFailure, refuse, type Refusal } from "./Refusal.ts"
+import { refuse, type Refusal } from "./Refusal.ts"
+import * as Store from "./Store.ts"
 
 /** What is known of the run before its harness is. */
 export interface Wish {
@@ -58,7 +58,7 @@ const ofSession = ({ given, isContinued, sessionId }: Wish): Effect.Effect<strin
     const choice = DataDirectory.choose(one(given, "data-dir"), Composition.environment())
     const refusal = DataDirectory.refusal(choice)
     if (refusal !== undefined) return yield* refusal
-    const known = yield* Effect.mapError(FileSessionBindings.harnessOf(choice.directory, sessionId), ({ failure }) => fromFailure(failure))
+    const known = yield* Store.harnessOf(choice.directory, sessionId)
     if (known === undefined && isContinued) {
       return yield* refuse("SESSION_UNKNOWN", `there is no session ${sessionId} to continue`, { data: { session_id: sessionId } })
     }

@@ -127,7 +127,7 @@ const command = (given: Given, positional: string | undefined): Effect.Effect<nu
         })
         : undefined
       const supervisor = yield* Supervisor.make({ environment: Composition.environment(), redact, reapOrphans: false })
-      const prepared = yield* Composition.prepare({ given, spec, ask, redact }).pipe(
+      const prepared = yield* Composition.prepare({ command: "run", given, spec, ask, redact }).pipe(
         Effect.provideService(Supervisor.Supervisor, supervisor)
       )
       return { prepared, redact, resultFile }

@@ -1,21 +1,19 @@
 /**
- * A conversation with a person, on the kernel's session loop.
+ * A conversation with a person.
  *
- * A turn that fails is told and the conversation goes on. Ctrl-C asks the
+ * A turn that fails is told and the conversation goes on. Prompts that others
+ * send to the session are told too, and run while nothing is typed or run. Ctrl-C asks the
  * running turn to end, a second one cuts it off, a third one leaves.
  */
-import { KeyboardInput, LineInput, type Outlet, Screen, ShownRequests, type Style, TerminalChannel, TerminalPermission, TurnText } from "@turnpike/channel-terminal"
-import { type AgentSession, type Harness, type Permission, Redaction, type RunPreparation, SessionDecorator, SessionLoop } from "@turnpike/kernel"
-import type { TurnEvent } from "@turnpike/contract"
+import { KeyboardInput, LineInput, type Outlet, Screen, ShownRequests, type Style, TerminalPermission, TerminalPrompts, TurnText } from "@turnpike/channel-terminal"
+import { type Failure, Usage } from "@turnpike/contract"
+import { type ChannelError, Conversation, type Harness, type Permission, type Redaction, type RunPreparation } from "@turnpike/kernel"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
-import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
+import { randomUUID } from "node:crypto"
 import * as Composition from "./Composition.ts"
 import { fromFailure, refuse, type Refusal } from "./Refusal.ts"
-import * as RememberedSession from "./RememberedSession.ts"
 import { graceMillis } from "./RunCommand.ts"
 import type * as Signals from "./Signals.ts"
 
@@ -57,64 +55,9 @@ export interface Options {
   readonly style: Style.Style
   readonly version: string
   readonly signals: Signals.Signals
-  /** Takes known secrets out of what the harness tells, apart from the model's own words. */
-  readonly hide: Redaction.Redactor
 }
 
-/** An event without secrets. The answer stays as it is, to the byte. */
-const cleaned = (hide: Redaction.Redactor) => (event: TurnEvent.TurnEvent): TurnEvent.TurnEvent => {
-  switch (event.type) {
-    case "assistant/chunk":
-    case "assistant/message":
-    case "harness/end":
-      return event
-    default:
-      // An event is JSON, and hiding words in its texts leaves its shape.
-      return Redaction.json(event as unknown as Schema.Json, hide) as unknown as TurnEvent.TurnEvent
-  }
-}
-
-/** The turn that runs, for those who want it stopped. */
-const stoppable = (session: AgentSession.AgentSession, preempt: Effect.Effect<boolean>) => {
-  let interrupts = 0
-  let running = 0
-  let timer: Fiber.Fiber<unknown> | undefined
-  const watched: AgentSession.AgentSession = {
-    sessionId: session.sessionId,
-    interrupt: Effect.suspend(() => session.interrupt),
-    runTurn: (prompt) =>
-      Stream.suspend(() => {
-        running++
-        interrupts = 0
-        return session.runTurn(prompt)
-      }).pipe(Stream.ensuring(Effect.suspend(() => {
-        running--
-        const pending = timer
-        timer = undefined
-        return pending === undefined ? Effect.void : Fiber.interrupt(pending)
-      })))
-  }
-  return {
-    session: watched,
-    isRunning: () => running > 0,
-    /** Answers how often the running turn was asked to end, this time included. */
-    interrupt: Effect.suspend(() => {
-      interrupts++
-      if (interrupts > 1) return Effect.as(preempt, interrupts)
-      return Effect.as(
-        Effect.andThen(
-          session.interrupt,
-          Effect.sync(() => {
-            timer = Effect.runFork(Effect.andThen(Effect.sleep(graceMillis), preempt))
-          })
-        ),
-        interrupts
-      )
-    })
-  }
-}
-
-const reading = (line: LineInput.Line): TerminalChannel.Reading => {
+const reading = (line: LineInput.Line): TerminalPrompts.Reading => {
   switch (line._tag) {
     case "Text":
       return { _tag: "Line", text: line.text }
@@ -125,64 +68,135 @@ const reading = (line: LineInput.Line): TerminalChannel.Reading => {
   }
 }
 
-const lines = (input: LineInput.LineInput): TerminalChannel.Options["read"] => () => Effect.map(input.next, reading)
+const lines = (input: LineInput.LineInput): TerminalPrompts.Options["read"] => () => Effect.map(input.next, reading)
+
+/** A prompt that could not become a turn, as the end of one. */
+const unasked = (failure: Failure.Failure | undefined): TurnText.Ending => ({
+  word: failure === undefined ? "stopped before it began" : `error ${failure.code}`,
+  success: false,
+  failure,
+  answer: "",
+  durationMs: 0,
+  usage: Usage.unavailable
+})
 
 /** Runs the conversation to its end and returns the exit code. */
 export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scope> =>
   Effect.gen(function*() {
-    const { err, out, person, prepared, style } = options
-    const { harness, options: { cwd, sessionId } } = prepared
+    const { err, out, person, prepared, signals, style } = options
+    const { harness, options: { sessionId } } = prepared
     const { keyboard } = person
     const left = yield* Deferred.make<number>()
     const text = TurnText.make(style)
     const screen = Screen.make(out, err)
-    const channel = TerminalChannel.make({
+    const prompts = TerminalPrompts.make({
       read: keyboard === undefined
         ? lines(LineInput.make(process.stdin))
         : (continued) => keyboard.ask(continued ? "… " : "> "),
-      screen,
-      text,
-      requests: person.requests,
-      opening: { sessionId, harness: harness.name, turnpikeVersion: options.version, cwd, capabilities: harness.capabilities, turn: 1 },
-      interrupted: Effect.asVoid(Deferred.succeed(left, 130))
+      screen
     })
+    let lost: ChannelError.ChannelError | undefined
+    let hasFailed = false
+    let interrupts = 0
+    /** What is being asked; `undefined` while a prompt is typed. */
+    let asking: string | undefined
+    /** Completes when somebody else's prompt begins while one is typed. */
+    let disturbed = yield* Deferred.make<void>()
 
-    const cuttable = yield* SessionDecorator.preemptible(RememberedSession.make(options.session, prepared))
-    const turn = stoppable(cuttable.session, cuttable.preempt)
-    const shown: AgentSession.AgentSession = {
-      ...turn.session,
-      runTurn: (prompt) =>
-        Stream.unwrap(Effect.as(screen.watch(text.activity), turn.session.runTurn(prompt))).pipe(
-          Stream.map(cleaned(options.hide)),
-          Stream.tapError(channel.turnFailed)
-        )
-    }
-    const session = yield* SessionDecorator.serial(SessionDecorator.resilient(shown))
+    const show = (pieces: ReadonlyArray<TurnText.Piece>) =>
+      Effect.tapError(screen.show(pieces), (error) =>
+        Effect.sync(() => {
+          lost = error
+        }))
+    const ended = (ending: TurnText.Ending) =>
+      Effect.suspend(() => {
+        interrupts = 0
+        hasFailed ||= !ending.success
+        return Effect.ignore(show(text.end(ending)))
+      })
+
+    const conversation = yield* Effect.mapError(
+      Conversation.make({
+        prepared,
+        session: options.session,
+        newRunId: randomUUID,
+        turnpikeVersion: options.version,
+        sink: (event) =>
+          Effect.tap(show(text.add(event)), () =>
+            event.type === "permission_request" ? person.requests.add(event.request_id) : Effect.void),
+        deliver: "caller",
+        grace: graceMillis,
+        begins: ({ messages }) =>
+          Effect.gen(function*() {
+            const others = messages.filter((message) => message.text !== asking)
+            if (others.length === 0) return
+            yield* Deferred.succeed(disturbed, undefined)
+            for (const message of others) yield* Effect.ignore(show(text.note(`${message.source}: ${message.text}`)))
+          }),
+        ended: (result) =>
+          Effect.andThen(
+            ended(TurnText.endingOf(result)),
+            Effect.flatMap(Deferred.isDone(left), (isLeft) => isLeft ? Effect.void : signals.rearm)
+          )
+      }),
+      (error) => fromFailure(error.failure)
+    )
 
     const interrupt: Effect.Effect<{ readonly isHard: boolean }> = Effect.gen(function*() {
-      if (!turn.isRunning()) {
+      const request = yield* conversation.interrupt("interrupt")
+      if (request === undefined) {
         yield* Deferred.succeed(left, 130)
         return { isHard: true }
       }
-      const count = yield* turn.interrupt
-      if (count === 1) yield* Effect.ignore(screen.show(text.note("asking the agent to end its turn; Ctrl-C again cuts it off")))
-      if (count < 3) return { isHard: false }
+      interrupts++
+      if (interrupts === 1) yield* Effect.ignore(show(text.note("asking the agent to end its turn; Ctrl-C again cuts it off")))
+      if (interrupts < 3) return { isHard: false }
       yield* Deferred.succeed(left, 130)
       return { isHard: true }
     })
     person.onInterrupt(Effect.asVoid(interrupt))
-    yield* options.signals.receiveBy((signal) =>
+    yield* signals.receiveBy((signal) =>
       signal === "interrupt" ? interrupt : Effect.as(Deferred.succeed(left, 143), { isHard: true })
     )
 
     if (keyboard !== undefined) {
-      yield* Effect.ignore(screen.show([{ to: "aside", text: style.paint("dim", `${harness.name} · /exit or Ctrl-D leaves`) + "\n" }]))
+      yield* Effect.ignore(show([{ to: "aside", text: style.paint("dim", `${harness.name} · session ${sessionId} · /exit or Ctrl-D leaves`) + "\n" }]))
     }
-    const conversation = SessionLoop.runSessionLoop(session, channel).pipe(
-      Effect.mapError((error) => fromFailure(error.failure)),
-      Effect.as(undefined)
-    )
-    const code = yield* Effect.raceFirst(conversation, Deferred.await(left))
+
+    const ask = (prompt: string) =>
+      Effect.gen(function*() {
+        asking = prompt
+        yield* screen.watch(text.activity)
+        const outcome = yield* Effect.result(conversation.ask(prompt))
+        if (outcome._tag === "Failure") yield* ended(unasked(outcome.failure.failure))
+        else if (outcome.success === undefined) yield* ended(unasked(undefined))
+      }).pipe(
+        Effect.scoped,
+        Effect.ensuring(Effect.sync(() => {
+          asking = undefined
+        }))
+      )
+
+    const talk: Effect.Effect<number | undefined, Refusal> = Effect.gen(function*() {
+      while (true) {
+        yield* conversation.whenIdle
+        if (lost !== undefined) return yield* fromFailure(lost.failure)
+        disturbed = yield* Deferred.make<void>()
+        const next = yield* Effect.raceFirst(
+          Effect.mapError(prompts.next, (error) => fromFailure(error.failure)),
+          Effect.as(Deferred.await(disturbed), undefined)
+        )
+        if (next === undefined) continue
+        if (next._tag === "Ready") yield* ask(next.text)
+        else if (next.wasInterrupted) return 130
+        else {
+          // What others gave is told to its end, too.
+          yield* conversation.whenIdle
+          return undefined
+        }
+      }
+    })
+    const code = yield* Effect.raceFirst(talk, Deferred.await(left))
     yield* Effect.ignore(err.flush)
     const decided = yield* Deferred.poll(left)
     // An answer that was written last may wait for its reader yet.
@@ -190,5 +204,5 @@ export const run = (options: Options): Effect.Effect<number, Refusal, Scope.Scop
     yield* code !== undefined || decided._tag === "Some" ? Effect.ignore(flushed) : flushed
     if (code !== undefined) return code
     if (decided._tag === "Some") return yield* decided.value
-    return keyboard === undefined && channel.hasFailed() ? 3 : 0
+    return keyboard === undefined && (hasFailed || prompts.hasFailed()) ? 3 : 0
   })

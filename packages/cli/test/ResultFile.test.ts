@@ -11,7 +11,7 @@ const result: AgentRunResult.AgentRunResult = {
   result: { success: true, summary: "done" },
   reason: "success",
   verdict: { type: "completed" },
-  session: { id: "s-1", harness: "scripted", resumed: false, turn: 1 },
+  session: { id: "s-1", harness: "scripted", turn: 1 },
   usage: { tokens: { source: "unavailable" }, cost: { source: "unavailable" } },
   denials: [],
   background_killed: [],

@@ -29,7 +29,10 @@ export const ResultSession = Schema.Struct({
   harness_session_id: Schema.optionalKey(NonEmptyString).annotateKey({
     description: "The harness's own id; absent where it never named one."
   }),
-  resumed: Schema.Boolean,
+  resumed: Schema.optionalKey(Schema.Literals(["native", "replayed", "fresh"])).annotateKey({
+    description:
+      "How a session that had turns before went on. native: the harness had its history; replayed: a new session of the harness was told it; fresh: a new session of the harness knows nothing of it. Absent in a new session, and where no turn got that far."
+  }),
   turn: Count.annotateKey({ description: "The number of the run's turn in its session; 0 where no turn began." })
 }).annotate({ identifier: "ResultSession", description: "The session that the run belonged to." })
 
@@ -108,7 +111,7 @@ export const AgentRunResult = Schema.Struct({
   }),
   error: Schema.NullOr(Failure).annotateKey({ description: "null exactly when the outcome's success is true." }),
   session_log: Schema.Array(SessionEvent).annotateKey({
-    description: "The run's part of the session's log, without assistant/chunk: messages sum them up."
+    description: "The run's turn in the session's log, without assistant/chunk: messages sum them up. seq is the position in that log. Of a turn of more than 100,000 events the first are here, with what ends them; a notice in the stream tells."
   }),
   output_artifacts: Schema.Array(NonEmptySystemString).annotateKey({ description: "Paths of files that the run delivers." }),
   observability: Schema.NullOr(Schema.Struct({ name: Schema.String, data: Json })).annotateKey({

@@ -36,7 +36,7 @@ export const codes = {
   UNSUPPORTED: { retryable: false, remedy: "Leave the option out or choose a harness that has it; the capability table lists them." },
   SESSION_UNKNOWN: { retryable: false, remedy: "Check the session id, or leave --resume out to begin a new session." },
   SESSION_BUSY: { retryable: true, remedy: "Wait until the holder's run has ended, or use another session." },
-  SESSION_LOST: { retryable: false, remedy: "The harness no longer has this session. Use --resume fresh to go on without its history." },
+  SESSION_LOST: { retryable: false, remedy: "The harness no longer has this session. Use --resume replay to tell its history to a new one, or --resume fresh to go on without it." },
   SESSION_IN_USE: { retryable: false, remedy: "The harness says that another process uses this session. End that process or use another session." },
   SESSION_MISMATCH: { retryable: false, remedy: "Continue the session with the harness and directory it was begun with." },
   SESSION_EXISTS: { retryable: false, remedy: "Choose another session id, or delete the session that has this one." },

@@ -31,7 +31,7 @@ const resultOf = (verdict: Verdict.Verdict, summary: string): Payload => {
       result: { success, summary },
       reason,
       verdict,
-      session: { id: "s-1", harness: "scripted", resumed: false, turn: 1 },
+      session: { id: "s-1", harness: "scripted", turn: 1 },
       usage: { tokens: { source: "unavailable" }, cost: { source: "unavailable" } },
       denials: [],
       background_killed: [],

@@ -72,6 +72,8 @@ export const open = <State>(
     let closed = false
     let held: Array<TurnEvent.Of<"notice">> = []
     let notKept = 0
+    /** What the next prompt has to tell a harness that lost its history. */
+    let untold: Effect.Effect<string | undefined> | undefined
     const killed: Array<Harness.CloseReport["killed"][number]> = []
     const survivors: Array<Harness.CloseReport["survivors"][number]> = []
     const lostTasks = new Map<string, TurnEvent.BackgroundTask>()
@@ -302,29 +304,37 @@ export const open = <State>(
       LiveProcess.start({ how, dialect, spawn: options.spawn, sessionScope, receive, gone, redact })
 
     /** Starts a process for the session, by the caller's policy where the harness has lost it. */
-    const start = (onLost: "fail" | "fresh"): Effect.Effect<LiveProcess.LiveProcess<State>, HarnessError.HarnessError> =>
-      Effect.suspend(() =>
-        harnessSessionId === undefined
-          ? launch({ _tag: "Begin" })
-          : launch({ _tag: "Resume", harnessSessionId }).pipe(
-            Effect.catch((error) => {
-              if (error.reason._tag !== "SessionLost" || (onLost === "fail" && hasHistory)) return Effect.fail(error)
-              hold(Notices.make("fresh_session", `${error.message}; the session goes on without its history`))
-              harnessSessionId = undefined
-              return launch({ _tag: "Begin" })
-            })
-          )
-      )
+    const start: Effect.Effect<LiveProcess.LiveProcess<State>, HarnessError.HarnessError> = Effect.suspend(() =>
+      harnessSessionId === undefined
+        ? launch({ _tag: "Begin" })
+        : launch({ _tag: "Resume", harnessSessionId }).pipe(
+          Effect.catch((error) => {
+            if (error.reason._tag !== "SessionLost" || (onLost === "fail" && hasHistory)) return Effect.fail(error)
+            beginAgain(error.message)
+            return launch({ _tag: "Begin" })
+          })
+        )
+    )
+
+    /** The harness's next session knows nothing of this one, unless it is told. */
+    const beginAgain = (why: string) => {
+      harnessSessionId = undefined
+      untold = onLost === "replay" ? options.resume?.history : undefined
+      hold(untold === undefined
+        ? Notices.make("fresh_session", `${why}; the session goes on without its history`)
+        : Notices.make("replayed", `${why}; a new session is told the conversation so far`))
+    }
 
     const onLost = options.resume?.onLost ?? "fail"
-    let live = yield* start(onLost)
+    if (options.resume !== undefined && harnessSessionId === undefined) beginAgain(`${dialect.harness} has no session with this history`)
+    let live = yield* start
 
     /** The process to prompt: the one there is, or a new one that resumes. */
     const ready = Effect.suspend(() => live.silent ? Deferred.await(live.over) : Effect.void).pipe(Effect.andThen(Effect.suspend(() =>
       live.gone
         ? Effect.gen(function*() {
           yield* discard(live)
-          const next = yield* start(onLost)
+          const next = yield* start
           if (closed) {
             yield* discard(next)
             return yield* sessionClosed
@@ -375,6 +385,8 @@ export const open = <State>(
         if (notKept > 0) told.push(Notices.make("late_frame", `${notKept} more records between the turns were not kept`))
         notKept = 0
         yield* Queue.offerAll(turn.queue, told)
+        const history = untold === undefined ? undefined : yield* untold
+        const asked = history === undefined ? prompt : { ...prompt, text: `${history}\n\n${prompt.text}` }
         // From here to the prompt nothing may come between: an interrupt, or the process's end.
         return yield* Effect.suspend(() => {
           if (turn.interrupted) {
@@ -386,7 +398,8 @@ export const open = <State>(
           }
           if (process.silent) return begin(turn, prompt)
           turn.live = process
-          return Effect.forkIn(advance(process, (state) => dialect.prompt(state, prompt)), process.scope, { startImmediately: true }).pipe(
+          untold = undefined
+          return Effect.forkIn(advance(process, (state) => dialect.prompt(state, asked)), process.scope, { startImmediately: true }).pipe(
             Effect.map((fiber) => {
               prompting = fiber
               return Stream.fromQueue(turn.queue)

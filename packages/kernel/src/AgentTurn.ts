@@ -13,12 +13,12 @@ import * as AgentSession from "./AgentSession.ts"
 import * as EventText from "./internal/eventText.ts"
 import * as TurnShape from "./internal/turnShape.ts"
 import * as Judge from "./Judge.ts"
-import * as Prompt from "./Prompt.ts"
 import type * as Redaction from "./Redaction.ts"
 import * as RunEvidence from "./RunEvidence.ts"
-import * as SessionDriver from "./SessionDriver.ts"
+import type * as SessionDriver from "./SessionDriver.ts"
 import type { SessionStoreError } from "./SessionStore.ts"
 import * as TurnError from "./TurnError.ts"
+import * as TurnLog from "./TurnLog.ts"
 
 export interface Options {
   /** The session that runs the turns, opened when the first one needs it. */
@@ -30,30 +30,13 @@ export interface Options {
   readonly grace: Duration.Input
 }
 
-/** The messages as one prompt: each as it is, an empty line between two, the last one's source. */
-export const promptOf = (messages: SessionDriver.OpenTurn["messages"]): Prompt.Prompt =>
-  Prompt.fromText(messages.map(({ text }) => text).join("\n\n"), messages.at(-1)?.source ?? "user")
-
-/** An event of a turn as the log has it; `undefined` for the harness's ending, which becomes the verdict. */
-const bodyOf = (event: TurnEvent.TurnEvent) => {
-  switch (event.type) {
-    case "harness/end":
-      return undefined
-    case "assistant/message":
-    case "tool/result":
-      return { ...event, surface_op: "append" } as const
-    default:
-      return event
-  }
-}
-
 /**
  * Makes what runs a driver's turns on a session. A graceful request asks the
  * session to end the turn and gives it the grace; a hard one cuts it off, and
  * nothing of the turn runs when the verdict is there.
  */
 export const make = (options: Options): SessionDriver.Execute => (turn) =>
-  ofStream(options, turn, (session) => session.runTurn(promptOf(turn.messages)))
+  ofStream(options, turn, (session) => session.runTurn(TurnLog.promptOf(turn.messages)))
 
 const ofStream = (
   options: Options,
@@ -71,7 +54,7 @@ const ofStream = (
     const tell = (event: TurnEvent.TurnEvent): Effect.Effect<void, SessionStoreError> =>
       Effect.suspend(() => {
         evidence.see(event)
-        const body = bodyOf(event)
+        const body = TurnLog.bodyOf(event)
         return body === undefined ? Effect.void : Effect.asVoid(turn.append(body))
       })
     const tellAll = (events: ReadonlyArray<TurnEvent.TurnEvent>) => Effect.forEach(events, tell, { discard: true })

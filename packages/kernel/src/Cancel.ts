@@ -55,7 +55,7 @@ export type Signal = "interrupt" | "terminate"
  * Turns signals into requests: the first interrupt is graceful, each further
  * one hard; a termination is hard at once.
  */
-export const escalator = (token: CancelToken): (signal: Signal) => Effect.Effect<Request> => {
+export const escalator = (token: Pick<CancelToken, "request">): (signal: Signal) => Effect.Effect<Request> => {
   let interrupts = 0
   return (signal) =>
     Effect.suspend(() => {

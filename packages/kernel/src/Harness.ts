@@ -14,10 +14,16 @@ import * as ToolAllowlist from "./ToolAllowlist.ts"
 
 /** What to continue. */
 export interface Resume {
-  /** The harness's own id, as its `session/bound` named it. */
-  readonly harnessSessionId: string
-  /** What to do when the harness no longer has it. `fresh` is announced by a `fresh_session` notice. */
-  readonly onLost: "fail" | "fresh"
+  /** The harness's own id, as its `session/bound` named it; `undefined` where it has none for this conversation, which counts as lost. */
+  readonly harnessSessionId: string | undefined
+  /**
+   * What to do when the harness no longer has it: `fail`; `fresh`, go on without the
+   * history, announced by a `fresh_session` notice; `replay`, tell it to a new session
+   * with its first prompt, announced by a `replayed` notice.
+   */
+  readonly onLost: "fail" | "fresh" | "replay"
+  /** For `replay`: what a new session is told of the conversation so far. Asked for when it is needed. */
+  readonly history?: Effect.Effect<string | undefined>
 }
 
 /** What a session is opened with. Each option is honoured or refused; none is dropped. */

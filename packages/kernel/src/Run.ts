@@ -22,13 +22,13 @@ import * as Harness from "./Harness.ts"
 import * as EventText from "./internal/eventText.ts"
 import * as TurnShape from "./internal/turnShape.ts"
 import * as Judge from "./Judge.ts"
-import * as Prompt from "./Prompt.ts"
+import type * as Prompt from "./Prompt.ts"
 import * as RunEvidence from "./RunEvidence.ts"
-import * as RunLog from "./RunLog.ts"
 import type * as Redaction from "./Redaction.ts"
 import type { Prepared } from "./RunPreparation.ts"
 import * as RunStream from "./RunStream.ts"
-import * as SessionMemory from "./SessionMemory.ts"
+import * as TurnLog from "./TurnLog.ts"
+import * as TurnRecord from "./TurnRecord.ts"
 
 export interface ExecuteOptions {
   readonly runId: Scalars.RunId
@@ -47,6 +47,8 @@ export interface ExecuteOptions {
   readonly readerGrace?: Duration.Input
   /** An open session to use and to leave open. Absent: the run opens one and closes it. */
   readonly keep?: KeptSession
+  /** The turn, where somebody else opens and closes it. Absent: the run does, with the task as its prompt. */
+  readonly turn?: TurnLog.TurnLog
 }
 
 /**
@@ -91,27 +93,23 @@ const failureOf = (cause: Cause.Cause<Failing>): Failure.Failure =>
 export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Effect<AgentRunResult.AgentRunResult> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function*() {
-      const { harness, lease, options: sessionOptions, spec } = prepared
+      const { harness, log, options: sessionOptions, record, spec, store } = prepared
       const { cancel } = options
       const { redact } = sessionOptions
       const started = yield* Clock.currentTimeMillis
-      const memory = SessionMemory.make({
-        known: Option.getOrUndefined(lease.binding),
-        sessionId: sessionOptions.sessionId,
-        harness: harness.name,
-        cwd: sessionOptions.cwd
-      })
-      const turn = memory.turn() + 1
-      const prompt = Prompt.fromText(spec.task)
+      const turnLog = options.turn ?? TurnLog.ofPrompt({ store, writer: log.writer, log })
+      const { turn } = turnLog
       const scope = yield* Scope.make()
-      const log = RunLog.make()
       const evidence = RunEvidence.make(redact)
       const shape = TurnShape.make(RunStream.phaseIds)
       const eventText = EventText.make(sessionOptions)
       const problems: Array<string> = []
       // A later run of a kept session goes on with the conversation that the earlier ones had.
+      const isContinued = options.keep?.bound !== undefined
       let bound = options.keep?.bound === undefined ? undefined : { ...options.keep.bound, resumed: true }
       let began = false
+      /** What became of the history, where the harness had lost it. */
+      let lostHistory: "fresh" | "replayed" | undefined
       let lostChannel: ChannelError.ChannelError | undefined
 
       /** Whether somebody asked for the end. What is remembered from then on is no cause. */
@@ -120,6 +118,9 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
         return evidence.isStopAsked()
       })
       const fail = (failure: Failure.Failure) => Effect.map(isStopped, () => evidence.fail(failure))
+      /** Does what the log may refuse. Where it does, the run has failed. */
+      const written = (writing: Effect.Effect<void, Failing>): Effect.Effect<void> =>
+        Effect.catchCause(writing, (cause) => fail(failureOf(cause)))
       const trouble = (what: string, cause: Cause.Cause<Failing>) => {
         problems.push(redact(`${what}: ${failureOf(cause).message}`))
       }
@@ -144,11 +145,6 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
         patience: Effect.andThen(cancel.hard, Effect.sleep(options.readerGrace ?? defaultReaderGrace))
       })
 
-      /** Writes what is to be remembered of the session. Where that fails the run has failed. */
-      const save: Effect.Effect<void, Failing> = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        lease.save(memory.binding(now)))
-      const saveOrFail = Effect.catchCause(save, (cause) => fail(failureOf(cause)))
-
       /**
        * Runs a step unless the run is to end; an interruption of the caller is a
        * hard request. The step's own interruption is its failure.
@@ -172,28 +168,31 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
           return Exit.isFailure(exit) ? Stopped : exit.value
         })
 
-      /** Remembers, logs and tells one event of the turn, in this order. */
-      const tell = (event: TurnEvent.TurnEvent): Effect.Effect<void> =>
+      /** Remembers and logs one event of the turn. It is told once it is committed: what a reader has seen survives. */
+      const tell = (event: TurnEvent.TurnEvent): Effect.Effect<void, Failing> =>
         Effect.suspend(() => {
           evidence.see(event)
-          return Effect.andThen(log.append(event), stream.turnEvent(event))
+          return turnLog.append(event)
         })
+      const tellAll = (events: ReadonlyArray<TurnEvent.TurnEvent>) => Effect.forEach(events, tell, { discard: true })
+      yield* Scope.provide(log.observe((event) => TurnLog.isOfTurn(event) ? stream.turnEvent(event) : Effect.void), scope)
 
       // No generators on the way of every event: suspended ones are what the collector of garbage spends its time on.
-      const observe = (event: TurnEvent.TurnEvent): Effect.Effect<void> =>
+      const observe = (event: TurnEvent.TurnEvent): Effect.Effect<void, Failing> =>
         Effect.suspend(() => {
           if (event.type === "session/bound") {
             bound = event.data
             if (options.keep !== undefined) options.keep.bound = event.data
           }
-          const told = Effect.suspend(() => Effect.forEach(eventText.clean(event).flatMap(shape.tell), tell, { discard: true }))
-          return memory.see(event) ? Effect.andThen(saveOrFail, told) : told
+          if (event.type === "notice" && event.data.kind === "fresh_session") lostHistory = "fresh"
+          if (event.type === "notice" && event.data.kind === "replayed") lostHistory = "replayed"
+          return tellAll(eventText.clean(event).flatMap(shape.tell))
         })
 
       const open: Effect.Effect<Harness.HarnessSession | Stopped> = Effect.gen(function*() {
         if (options.keep !== undefined) return options.keep.session
         if (yield* isStopped) return Stopped
-        yield* phase("provision", save)
+        yield* phase("provision", Effect.void)
         if (evidence.failure() !== undefined || (yield* isStopped)) return Stopped
         // A session that opened at the moment of the request is closed like any other, with its report.
         let opened: Harness.HarnessSession | undefined
@@ -226,7 +225,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
         })
 
       /** Leaves the turn to its natural end, or cuts it off on a hard request. */
-      const runTurn = (session: Harness.HarnessSession): Effect.Effect<void> =>
+      const runTurn = (session: Harness.HarnessSession, prompt: Prompt.Prompt): Effect.Effect<void> =>
         Effect.gen(function*() {
           let heard = false
           const begun = (event: TurnEvent.TurnEvent) =>
@@ -265,7 +264,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
             yield* stream.phaseEnd("submit", problem)
             yield* stream.open(bound)
           }
-          yield* Effect.forEach([...eventText.rest().flatMap(shape.tell), ...shape.close()], tell, { discard: true })
+          yield* written(Effect.andThen(tellAll([...eventText.rest().flatMap(shape.tell), ...shape.close()]), log.flush))
           if (heard) yield* stream.phaseEnd("await", problem)
         })
 
@@ -293,19 +292,16 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       let report = Harness.nothingFound
       if (session !== Stopped) {
         if (!(yield* isStopped)) {
-          // The turn is counted before anything of it leaves.
-          memory.begin()
-          const saved = yield* Effect.exit(save)
-          began = Exit.isSuccess(saved)
-          if (Exit.isFailure(saved)) {
-            memory.unbegin()
-            yield* fail(failureOf(saved.cause))
+          // On disk before anything of it leaves.
+          const begun = yield* Effect.exit(turnLog.begin(spec.task))
+          began = turnLog.isOpen()
+          if (Exit.isFailure(begun)) {
+            yield* fail(failureOf(begun.cause))
+            if (began) yield* stream.open(bound)
+          } else {
+            yield* stream.phaseStart("submit")
+            yield* runTurn(session, begun.value)
           }
-        }
-        if (began) {
-          yield* log.begin(turn, prompt)
-          yield* stream.phaseStart("submit")
-          yield* runTurn(session)
         }
         yield* stream.phaseStart("capture")
         if (options.keep === undefined) report = yield* close(session)
@@ -315,27 +311,33 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       const closed = yield* Effect.exit(Scope.close(scope, Exit.void))
       if (Exit.isFailure(closed)) trouble("what the run had opened could not be closed", closed.cause)
       if (session !== Stopped) yield* stream.phaseEnd("capture", problems.length === 0 ? undefined : problems.join("; "))
-      if (began) yield* saveOrFail
 
-      // From here on nothing can change the verdict.
-      const verdict = Judge.judge(
+      if (began) {
+        for (const message of problems) yield* written(turnLog.append(TurnEvent.make("notice", { kind: "teardown_failed", message })))
+      }
+      const judged = Judge.judge(
         evidence.forJudge(yield* cancel.requests, spec.background === "kill" ? [] : report.backgroundKilled)
       )
+      // A verdict that the log does not have is none. From here on nothing can change it.
+      const ending = began ? yield* Effect.exit(turnLog.end(judged, evidence.failure())) : Exit.void
+      const verdict: Verdict.Verdict = Exit.isSuccess(ending) ? judged : { type: "error", error: failureOf(ending.cause) }
       const { reason, success } = Verdict.consequences(verdict)
       const error = tellMore(Verdict.failureOf(verdict), {
         CHANNEL_LOST: lostChannel === undefined ? undefined : redact(lostChannel.message),
         POLICY_VIOLATION: evidence.failure()?.message
       })
       const outcome = { success, summary: error === undefined ? evidence.output().text : error.message }
-      for (const message of problems) {
-        if (began) yield* log.append(TurnEvent.make("notice", { kind: "teardown_failed", message }))
-        yield* stream.notice("teardown_failed", message)
+      for (const message of problems) yield* stream.notice("teardown_failed", message)
+      if (began && record.notKept() > 0) {
+        yield* stream.notice("text_lost", `${record.notKept()} events of the turn are in the session's log and not in this result, which holds ${TurnRecord.defaultMaxEntries}`)
       }
-      yield* log.close(verdict, evidence.failure())
       yield* stream.close(verdict)
       yield* stream.end(outcome, reason)
       const ended = yield* Clock.currentTimeMillis
-      const harnessSessionId = memory.harnessSessionId()
+      const harnessSessionId = log.binding()?.harnessSessionId
+      const resumed = bound?.resumed === true || (options.keep !== undefined && isContinued && lostHistory === undefined)
+        ? "native"
+        : lostHistory ?? (bound !== undefined && prepared.earlierTurns > 0 ? "fresh" : undefined)
       const result: AgentRunResult.AgentRunResult = {
         result: outcome,
         reason,
@@ -344,7 +346,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
           id: sessionOptions.sessionId,
           harness: harness.name,
           ...(harnessSessionId === undefined ? {} : { harness_session_id: harnessSessionId }),
-          resumed: bound?.resumed ?? false,
+          ...(began && resumed !== undefined ? { resumed } : {}),
           turn: began ? turn : 0
         },
         usage: began ? evidence.output().usage : Usage.unavailable,
@@ -353,7 +355,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
         killed: report.killed,
         survivors: report.survivors,
         error: error ?? null,
-        session_log: yield* log.entries,
+        session_log: began ? record.entries(turn) : [],
         output_artifacts: [],
         observability: null,
         duration_ms: Math.max(0, Math.round(ended - started))

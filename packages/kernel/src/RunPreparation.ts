@@ -4,16 +4,19 @@
  * Everything here happens before the run's first event: a refusal leaves
  * nothing started and nothing behind but its sentence.
  */
-import { type AgentRunSpec, Contracts, Failure, type Scalars } from "@turnpike/contract"
+import { type AgentRunSpec, Contracts, Failure, type Scalars, SessionHeader } from "@turnpike/contract"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Harness from "./Harness.ts"
 import * as Redaction from "./Redaction.ts"
-import * as SessionBindings from "./SessionBindings.ts"
+import * as SessionLog from "./SessionLog.ts"
+import * as SessionStore from "./SessionStore.ts"
+import * as Transcript from "./Transcript.ts"
+import * as TurnRecord from "./TurnRecord.ts"
 
 /** The run could not start. Nothing was started and nothing is left. */
 export class RunRefused extends Schema.TaggedError<RunRefused>()("RunRefused", { failure: Failure.Failure }) {
@@ -33,7 +36,6 @@ const unavailableField = (spec: AgentRunSpec.AgentRunSpec): string | undefined =
   if (spec.input_artifacts !== undefined && spec.input_artifacts.length > 0) return "input_artifacts"
   if (spec.observability !== undefined && spec.observability.length > 0) return "observability"
   if (spec.limits?.token_budget !== undefined && spec.limits.token_budget !== null) return "limits.token_budget"
-  if (spec.session?.resume === "replay") return "session.resume: replay"
   return undefined
 }
 
@@ -62,93 +64,178 @@ export interface PrepareOptions {
   readonly harness: Harness.Harness
   /** Used where the specification names no session. */
   readonly newSessionId: Scalars.SessionId
-  /** What a session is opened with, apart from what the specification and the session's memory say. */
+  /** Who holds the session meanwhile, for those who are refused; see `SessionStore.Holder`. */
+  readonly holder: string
+  /** What a session is opened with, apart from what the specification and the session's log say. */
   readonly session: Omit<Harness.SessionOptions, "sessionId" | "resume">
 }
 
 /**
  * A run that may start. Its session is held until the scope that prepared it
  * closes. With a session that is kept open it may be executed again and again,
- * one turn after the other: `lease.binding` is then what was saved last.
+ * one turn after the other.
  */
 export interface Prepared {
   readonly spec: AgentRunSpec.AgentRunSpec
   readonly harness: Harness.Harness
   readonly options: Harness.SessionOptions
-  readonly lease: SessionBindings.Lease
+  readonly store: SessionStore.Service
+  readonly log: SessionLog.SessionLog
+  readonly record: TurnRecord.TurnRecord
+  /** How many turns the session had when it was taken. */
+  readonly earlierTurns: number
 }
 
-/** A lease whose binding is what was saved last. */
-const current = (lease: SessionBindings.Lease): SessionBindings.Lease => {
-  let latest = lease.binding
-  return {
-    get binding() {
-      return latest
-    },
-    save: (binding) =>
-      Effect.tap(lease.save(binding), () =>
-        Effect.sync(() => {
-          latest = Option.some(binding)
-        }))
-  }
-}
-
-/** Why what is remembered of a session does not let this run go on with it. */
+/** Why what is known of a session does not let this run go on with it. */
 const unfit = (
-  known: SessionBindings.Binding,
-  harness: Harness.Harness,
-  cwd: string
+  { cwd, harness, id }: SessionHeader.SessionHeader,
+  options: PrepareOptions,
+  isBound: boolean
 ): RunRefused | undefined => {
-  const { session_id } = known
-  if (known.harness !== harness.name) {
+  if (harness !== options.harness.name) {
     return refuse(
-      Failure.make("SESSION_MISMATCH", `session ${session_id} belongs to ${known.harness}, not to ${harness.name}`, {
-        data: { field: "harness", known: known.harness }
+      Failure.make("SESSION_MISMATCH", `session ${id} belongs to ${harness}, not to ${options.harness.name}`, {
+        data: { field: "harness", known: harness }
       })
     )
   }
-  return known.harness_session_id === undefined || known.cwd === cwd ? undefined : refuse(
-    Failure.make("SESSION_MISMATCH", `session ${session_id} belongs to the directory ${known.cwd}, not to ${cwd}`, {
-      data: { field: "workspace.cwd", known: known.cwd }
+  return !isBound || cwd === options.session.cwd ? undefined : refuse(
+    Failure.make("SESSION_MISMATCH", `session ${id} belongs to the directory ${cwd}, not to ${options.session.cwd}`, {
+      data: { field: "workspace.cwd", known: cwd }
     })
   )
 }
 
+const refused = Effect.mapError((error: { readonly failure: Failure.Failure }) => refuse(error.failure))
+
+const isUnknown = ({ failure }: SessionStore.SessionStoreError): boolean => failure.code === "SESSION_UNKNOWN"
+
+/** The messages of the turns before the one that is open, as text. */
+const historyOf = (log: SessionLog.SessionLog): Effect.Effect<Effect.Effect<string | undefined>, never, Scope.Scope> => {
+  let begun = Number.POSITIVE_INFINITY
+  return Effect.as(
+    log.observe((event) =>
+      Effect.sync(() => {
+        if (event.type === "turn/start") begun = event.seq
+      })
+    ),
+    Effect.sync(() => Transcript.of(log.messages().filter(({ seq }) => seq < begun)))
+  )
+}
+
+/** How a session that has a past goes on. */
+const resumption = (
+  options: PrepareOptions,
+  log: SessionLog.SessionLog
+): Effect.Effect<Harness.Resume | undefined, RunRefused, Scope.Scope> =>
+  Effect.gen(function*() {
+    const policy = options.spec.session?.resume
+    const binding = log.binding()
+    const { id, parent } = log.writer.header
+    const hasPast = log.messages().some(({ role }) => role === "assistant" || role === "tool")
+    if (binding === undefined) {
+      if (!hasPast) return undefined
+      if (policy === undefined || policy === "fail") {
+        return yield* refuse(
+          Failure.make(
+            "SESSION_LOST",
+            parent === undefined
+              ? `${options.harness.name} has no session of its own for what session ${id} holds`
+              : `session ${id} was forked from ${parent.id}, and ${options.harness.name} has no session of its own that ends there`,
+            { data: { session_id: id } }
+          )
+        )
+      }
+    }
+    const onLost = policy === "replay" || policy === "fresh" ? policy : binding?.isPersisted === false ? "fresh" : "fail"
+    return {
+      harnessSessionId: binding?.harnessSessionId,
+      // What the harness never wrote down cannot be lost.
+      onLost,
+      ...(onLost === "replay" ? { history: yield* historyOf(log) } : {})
+    }
+  })
+
 /**
  * Checks that a run can start: its specification, its session, its harness.
- * Holds the session from here on. Fails before anything was started.
+ * Holds the session from here on. Fails before anything was started; a session
+ * that was made for it and in which nothing happened is gone with the scope.
  */
 export const prepare = (
   options: PrepareOptions
-): Effect.Effect<Prepared, RunRefused, SessionBindings.SessionBindings | Scope.Scope> =>
+): Effect.Effect<Prepared, RunRefused, SessionStore.SessionStore | Scope.Scope> =>
   Effect.gen(function*() {
     const { harness, spec } = options
     const refusal = fault(spec, harness)
     if (refusal !== undefined) return yield* refusal
     const sessionId = spec.session?.id ?? options.newSessionId
-    const policy = spec.session?.resume
-    const bindings = yield* SessionBindings.SessionBindings
-    const lease = yield* Effect.mapError(bindings.acquire(sessionId), (error) => refuse(error.failure))
-    const known = Option.getOrUndefined(lease.binding)
-    if (known === undefined && policy !== undefined) {
+    const store = yield* SessionStore.SessionStore
+
+    const check = (resume: Harness.Resume | undefined) =>
+      Effect.suspend(() => {
+        const sessionOptions: Harness.SessionOptions = { ...options.session, sessionId, resume }
+        return Effect.as(refused(harness.check(sessionOptions)), sessionOptions)
+      })
+
+    /** Goes on with a session that there is. */
+    const goOn = Effect.gen(function*() {
+      const log = yield* SessionLog.open(store, sessionId, options.holder)
+      const mismatch = unfit(log.writer.header, options, log.binding() !== undefined)
+      if (mismatch !== undefined) return yield* mismatch
+      const resume = yield* resumption(options, log)
+      return { log, options: yield* check(resume) }
+    })
+
+    /** Begins a session; one that stays empty goes again. */
+    const begin = Effect.gen(function*() {
+      const checked = yield* check(undefined)
+      yield* store.create({
+        type: "session",
+        format: SessionHeader.format,
+        id: sessionId,
+        created: Math.max(0, Math.round(yield* Clock.currentTimeMillis)),
+        harness: harness.name,
+        cwd: options.session.cwd
+      })
+      let isEmpty: Effect.Effect<boolean> = Effect.succeed(true)
+      yield* Effect.addFinalizer(() => Effect.flatMap(isEmpty, (empty) =>
+        empty
+          ? Effect.catchCause(store.delete(sessionId), (cause) => Effect.logDebug(`session ${sessionId}, in which nothing happened, is left`, cause))
+          : Effect.void))
+      const log = yield* SessionLog.open(store, sessionId, options.holder)
+      isEmpty = Effect.match(store.pending(sessionId), {
+        onFailure: () => false,
+        onSuccess: ({ nextStep, nextTurn }) => log.lastTurn() === 0 && nextStep.length + nextTurn.length === 0
+      })
+      return { log, options: checked }
+    })
+
+    const isKnown = yield* Effect.matchEffect(store.header(sessionId), {
+      onFailure: (error) => isUnknown(error) ? Effect.succeed(false) : Effect.fail(error),
+      onSuccess: () => Effect.succeed(true)
+    })
+    if (!isKnown && spec.session?.resume !== undefined) {
       return yield* refuse(
         Failure.make("SESSION_UNKNOWN", `there is no session ${sessionId} to continue`, { data: { session_id: sessionId } })
       )
     }
-    const mismatch = known === undefined ? undefined : unfit(known, harness, options.session.cwd)
-    if (mismatch !== undefined) return yield* mismatch
-    const sessionOptions: Harness.SessionOptions = {
-      ...options.session,
-      sessionId,
-      resume: known?.harness_session_id === undefined ? undefined : {
-        harnessSessionId: known.harness_session_id,
-        // What the harness never wrote down cannot be lost.
-        onLost: policy === "fresh" || !known.persisted ? "fresh" : "fail"
-      }
+    // Somebody else may have begun it meanwhile: then it is theirs, or there to go on with.
+    const taken = yield* isKnown ? goOn : Effect.catchIf(
+      begin,
+      (error) => error._tag === "SessionStoreError" && error.failure.code === "SESSION_EXISTS",
+      () => goOn
+    )
+    return {
+      spec,
+      harness,
+      options: taken.options,
+      store,
+      log: taken.log,
+      record: yield* TurnRecord.make(taken.log),
+      earlierTurns: taken.log.lastTurn()
     }
-    yield* Effect.mapError(harness.check(sessionOptions), (error) => refuse(error.failure))
-    return { spec, harness, options: sessionOptions, lease: current(lease) }
   }).pipe(
+    Effect.mapError((error) => error._tag === "RunRefused" ? error : refuse(error.failure)),
     Effect.catchDefect((defect) => {
       const message = options.session.redact(`a bug kept the run from starting: ${Cause.pretty(Cause.die(defect))}`)
       return Effect.fail(refuse(Failure.make("INTERNAL", Redaction.head(message, 8192))))

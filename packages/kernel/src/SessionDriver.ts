@@ -22,6 +22,7 @@ import * as Semaphore from "effect/Semaphore"
 import type * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import * as Cancel from "./Cancel.ts"
+import * as Enclosure from "./internal/enclosure.ts"
 import * as SessionStore from "./SessionStore.ts"
 
 type Receipt = InboxEntry.Receipt
@@ -131,11 +132,6 @@ interface Outcome {
 
 const failed = (failure: Failure.Failure) => new SessionStore.SessionStoreError({ failure })
 
-const bodyOf = (receipt: Receipt): SessionEvent.Body => {
-  const type = receipt.kind === "followup" ? "user/message" : receipt.kind === "steer" ? "steering/message" : "context/message"
-  return { type, data: { text: receipt.text, source: receipt.source, receipt: receipt.id }, surface_op: "append" }
-}
-
 const numberOf = (phase: Phase): number | undefined =>
   phase._tag === "Closed" ? undefined : phase._tag === "Running" ? phase.turn : phase.lastTurn
 
@@ -204,9 +200,7 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
     const claim = (turn: number, choose: (pending: SessionStore.Pending) => ReadonlyArray<Receipt>) =>
       Effect.gen(function*() {
         const chosen = choose(yield* look)
-        if (chosen.length > 0) {
-          yield* log.append({ type: "inbox/claimed", data: { turn, ids: chosen.map((receipt) => receipt.id) } })
-        }
+        yield* Enclosure.claim(log, turn, chosen)
         return chosen
       }).pipe(Semaphore.withPermits(inbox, 1), Effect.uninterruptible)
 
@@ -218,16 +212,12 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
 
     /** Writes the end of the open turn, and before it whatever is open in it. */
     const end = (verdict: Verdict.Verdict): Effect.Effect<void, StoreError> =>
-      Effect.gen(function*() {
-        const turn = log.openTurn()
-        if (turn === undefined) return
+      Effect.suspend(() => {
         owed = verdict
-        for (const body of log.dangling()) yield* log.append(body)
-        if (verdict.type === "error") {
-          yield* log.append({ type: "error", data: { code: verdict.error.code, message: verdict.error.message } })
-        }
-        yield* log.append({ type: "turn/end", data: { turn, verdict } })
-        owed = undefined
+        return Effect.tap(Enclosure.end(log, verdict), () =>
+          Effect.sync(() => {
+            owed = undefined
+          }))
       })
 
     /** Runs what stands between a turn's two boundaries. It may be interrupted; the boundary is not. */
@@ -239,8 +229,7 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
         Effect.gen(function*() {
           // A turn whose end could not be written has it before the next one begins.
           if (owed !== undefined) yield* end(owed)
-          const turn = log.lastTurn() + 1
-          yield* log.append({ type: "turn/start", data: { turn, trigger } })
+          const turn = yield* Enclosure.open(log, trigger)
           yield* setPhase({ _tag: "Running", turn })
           const exit = yield* Effect.exit(restore(inside(turn)))
           yield* end(
@@ -267,8 +256,7 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
           if (decision.messages.length === 0) return emptyTurn
           const before = yield* stopped(cancel)
           if (before !== undefined) return { verdict: before, goesOn: false }
-          yield* log.append({ type: "step/start", data: { step: 1 } })
-          for (const message of decision.messages) yield* log.append(bodyOf(message))
+          yield* Enclosure.admit(log, decision.messages)
           const verdict = yield* execute({
             turn,
             messages: decision.messages,
@@ -282,7 +270,7 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
     const backgroundTurn = (cancel: Cancel.CancelToken, execute: Execute): Effect.Effect<boolean, StoreError> =>
       bracket({ kind: "background" }, (turn) =>
         Effect.gen(function*() {
-          yield* log.append({ type: "step/start", data: { step: 1 } })
+          yield* Enclosure.admit(log, [])
           const verdict = yield* execute({ turn, messages: [], cancel, append: log.append, claimNextStep: claim(turn, ({ nextStep }) => nextStep) })
           return { verdict, goesOn: true }
         }))

@@ -4,8 +4,9 @@
  *
  * An event is committed before it is published, so that what anybody has seen
  * survives a crash. An event that breaks a rule of the log is refused, always:
- * the writers obey, and no reader has to be lenient. Pieces of answers wait up to
- * 20 ms for others, or for whatever comes next, and are committed with it.
+ * the writers obey, and no reader has to be lenient. Pieces of answers that follow
+ * each other closely are committed together: each waits until 4 ms after the last
+ * commit, 20 ms where the store is busy, or for whatever comes next.
  */
 import { Failure, type Scalars, type SessionEvent } from "@turnpike/contract"
 import * as Cause from "effect/Cause"
@@ -17,22 +18,29 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import { faultOf } from "./internal/eventDecoder.ts"
+import * as HarnessBinding from "./HarnessBinding.ts"
 import * as LogState from "./LogState.ts"
 import * as Lossless from "./Lossless.ts"
 import * as SessionStore from "./SessionStore.ts"
 import * as Surface from "./Surface.ts"
 
-/** How long a piece of an answer waits for others: 20 ms. */
-export const batchMillis = 20
+/** How long after a commit a piece of an answer waits for others, in milliseconds: 4. One that comes later waits for none. */
+export const batchMillis = 4
 
-/** How many pieces wait at most: those of a fast model in the 20 ms, many times over. */
+/** How long it waits at most where commits take their time: 20 ms. */
+export const maxBatchMillis = 20
+
+/** Of a store that is busy, commits take at most about this part of the time. */
+const commitShare = 8
+
+/** How many pieces wait at most: those of a fast model in that time, many times over. */
 export const maxBatch = 512
 
 export interface SessionLog {
   readonly writer: SessionStore.Writer
   /**
    * Appends one event and answers it as it stands in the log. A piece of an answer
-   * is answered at once and committed a moment later; of everything else the commit
+   * may be answered at once and committed a moment later; of everything else the commit
    * is waited for, and where somebody acts on it, it is on disk.
    *
    * Fails with `LOG_RULE` where the event may not stand there, is none of the
@@ -59,6 +67,8 @@ export interface SessionLog {
   readonly dangling: () => ReadonlyArray<SessionEvent.Body>
   /** The messages that a model is shown. */
   readonly messages: () => ReadonlyArray<Surface.Message>
+  /** Under which id the harness has the session; `undefined` where it never named one. */
+  readonly binding: () => HarnessBinding.HarnessBinding | undefined
 }
 
 type StoreError = SessionStore.SessionStoreError
@@ -125,13 +135,20 @@ export const open = (
     /** What the log amounts to as it is committed, and with the pieces that wait. */
     let committed = LogState.empty()
     let surface = Surface.empty()
+    const forkedEvents = writer.header.parent?.events ?? 0
+    let binding: HarnessBinding.HarnessBinding | undefined
+    const fold = (event: SessionEvent.SessionEvent) => {
+      surface = Surface.add(surface, event)
+      // What the parent of a fork told its harness goes on without this session.
+      if (event.seq >= forkedEvents) binding = HarnessBinding.add(binding, event)
+    }
     yield* Stream.runForEachArray(store.read(id, -1), (events) =>
       Effect.suspend(() => {
         for (const event of events) {
           const next = LogState.next(committed, event)
           if (Result.isFailure(next)) return Effect.fail(damaged(id, event, next.failure.message))
           committed = next.success
-          surface = Surface.add(surface, event)
+          fold(event)
         }
         return Effect.void
       }))
@@ -147,6 +164,9 @@ export const open = (
     /** Whether the last commit failed, or the scope has closed: pieces then do not wait, so that whoever brings them hears of it. */
     let isFailing = false
     let isClosed = false
+    /** When the last commit began, and how long pieces wait after it. */
+    let committedAt = Number.NEGATIVE_INFINITY
+    let pause = batchMillis
 
     const tell = (event: SessionEvent.SessionEvent) =>
       Effect.forEach([...observers], (observer) =>
@@ -175,7 +195,7 @@ export const open = (
           isFailing = false
           waiting = []
           state = committed = after
-          for (const event of events) surface = Surface.add(surface, event)
+          for (const event of events) fold(event)
           return publish(events)
         }))
       )
@@ -190,11 +210,18 @@ export const open = (
 
     const commitWaiting = Effect.suspend(() => waiting.length === 0 ? Effect.void : commit(waiting, state))
 
+    /** Remembers of a commit when it was, and lets the next one wait the longer the longer it took. */
+    const timed = <E>(now: number, committing: Effect.Effect<void, E>): Effect.Effect<void, E> =>
+      Effect.andThen(committing, Effect.map(Clock.currentTimeMillis, (then) => {
+        committedAt = now
+        pause = Math.min(maxBatchMillis, Math.max(batchMillis, (then - now) * commitShare))
+      }))
+
     /** Commits what waits by then. Where that fails it waits on, for whatever comes next. */
-    const late = Effect.sleep(batchMillis).pipe(
+    const late = Effect.suspend(() => Effect.sleep(pause)).pipe(
       Effect.andThen(Effect.suspend(() => {
         isTimed = false
-        return Effect.uninterruptible(Semaphore.withPermits(lock, 1)(commitWaiting))
+        return Effect.uninterruptible(Semaphore.withPermits(lock, 1)(Effect.flatMap(Clock.currentTimeMillis, (now) => timed(now, commitWaiting))))
       })),
       Effect.catchCause((cause) => Effect.logDebug(`pieces of session ${id} wait on: they could not be committed`, cause))
     )
@@ -211,8 +238,10 @@ export const open = (
           const event = made.success
           const next = LogState.next(state, event)
           if (Result.isFailure(next)) return yield* refuse(`${body.type} may not stand at ${event.seq}: ${next.failure.message}`)
-          if (event.type !== "assistant/chunk" || isFailing || isClosed || waiting.length >= maxBatch - 1) {
-            yield* commitWith(event, next.success)
+          const waits = event.type === "assistant/chunk" && !isFailing && !isClosed && waiting.length < maxBatch - 1 &&
+            (waiting.length > 0 || now - committedAt < pause)
+          if (!waits) {
+            yield* timed(now, commitWith(event, next.success))
             return event
           }
           state = next.success
@@ -250,6 +279,7 @@ export const open = (
       lastTurn: () => committed.lastTurn,
       openTurn: () => committed.open?.number,
       dangling: () => LogState.dangling(committed),
-      messages: () => Surface.messages(surface)
+      messages: () => Surface.messages(surface),
+      binding: () => binding
     }
   })

@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
-import { Cancel, ChannelError, Harness, HarnessError, Redaction, Run, SessionBindings, TurnError } from "../src/index.ts"
+import { Cancel, ChannelError, Harness, HarnessError, Redaction, Run, SessionLog, SessionStore, SessionStoreMemory, TurnError } from "../src/index.ts"
 import * as FakeHarness from "./support/FakeHarness.ts"
 import * as FakeSession from "./support/FakeSession.ts"
 import * as Scene from "./support/Scene.ts"
@@ -183,11 +183,14 @@ describe("the result", () => {
       const fake = FakeHarness.make()
       const { events, result } = yield* Scene.run({ fake })
       assert.deepStrictEqual<unknown>(events.at(-1), { type: "result", run_id: "run-1", seq: 17, ts: "1970-01-01T00:00:00.000Z", result })
-      assert.deepStrictEqual(result, {
+      const claim = result?.session_log[1]
+      const receipt = claim?.type === "inbox/claimed" ? claim.data.ids[0] : undefined
+      assert.isString(receipt)
+      assert.deepStrictEqual<unknown>(result, {
         result: { success: true, summary: "echo: hello" },
         reason: "success",
         verdict: { type: "completed" },
-        session: { id: "session-1", harness: "fake", harness_session_id: "h-1", resumed: false, turn: 1 },
+        session: { id: "session-1", harness: "fake", harness_session_id: "h-1", turn: 1 },
         usage: { tokens: { source: "unavailable" }, cost: { source: "unavailable" } },
         denials: [],
         background_killed: [],
@@ -196,12 +199,14 @@ describe("the result", () => {
         error: null,
         session_log: [
           { seq: 0, time: 0, type: "turn/start", data: { turn: 1, trigger: { kind: "message", source: "user" } } },
-          { seq: 1, time: 0, type: "step/start", data: { step: 1 } },
-          { seq: 2, time: 0, type: "user/message", data: { text: "hello", source: "user" }, surface_op: "append" },
-          { seq: 3, time: 0, type: "session/bound", data: { harness_session_id: "h-1", resumed: false } },
-          { seq: 4, time: 0, type: "assistant/message", data: { text: "echo: hello" }, surface_op: "append" },
-          { seq: 5, time: 0, type: "step/end", data: { step: 1 } },
-          { seq: 6, time: 0, type: "turn/end", data: { turn: 1, verdict: { type: "completed" } } }
+          { seq: 1, time: 0, type: "inbox/claimed", data: { turn: 1, ids: [receipt] } },
+          { seq: 2, time: 0, type: "step/start", data: { step: 1 } },
+          { seq: 3, time: 0, type: "user/message", data: { text: "hello", source: "user", receipt }, surface_op: "append" },
+          { seq: 4, time: 0, type: "session/bound", data: { harness_session_id: "h-1", resumed: false } },
+          // Two pieces of the answer stand before the message in the log.
+          { seq: 7, time: 0, type: "assistant/message", data: { text: "echo: hello" }, surface_op: "append" },
+          { seq: 8, time: 0, type: "step/end", data: { step: 1 } },
+          { seq: 9, time: 0, type: "turn/end", data: { turn: 1, verdict: { type: "completed" } } }
         ],
         output_artifacts: [],
         observability: null,
@@ -261,6 +266,7 @@ describe("the result", () => {
       assert.strictEqual(Scene.show(told.result), "hard_cancel CANCELLED")
       assert.deepStrictEqual(told.result?.session_log.map(({ data, type }) => type === "error" ? [type, data] : type), [
         "turn/start",
+        "inbox/claimed",
         "step/start",
         "user/message",
         "step/end",
@@ -394,9 +400,9 @@ describe("events", () => {
         grace: "5 seconds"
       })
       assert.isAbove(told, count)
-      assert.strictEqual(result.session_log.length, 100_003)
+      assert.strictEqual(result.session_log.length, 100_002)
       assert.deepStrictEqual(Scene.faultsOfLog(result.session_log), [])
-    }).pipe(Effect.scoped, Effect.provide(SessionBindings.SessionBindings.layerMemory)), 60_000)
+    }).pipe(Effect.scoped, Effect.provide(SessionStoreMemory.layer)), 60_000)
 
   it.effect("before the session is named are told before it: a notice opens no turn", () =>
     Effect.gen(function*() {
@@ -433,7 +439,7 @@ describe("a session that is kept open", () => {
       }
       assert.deepStrictEqual(turns, [[1, "echo: one"], [2, "echo: two"], [3, "echo: three"]])
       assert.deepStrictEqual([fake.counts.opened, fake.counts.closed, fake.counts.released], [1, 0, 0])
-    }).pipe(Effect.scoped, Effect.provide(SessionBindings.SessionBindings.layerMemory)))
+    }).pipe(Effect.scoped, Effect.provide(SessionStoreMemory.layer)))
 
   it.effect("is told whole at the start of each run, although its harness says it once", () =>
     Effect.gen(function*() {
@@ -463,11 +469,11 @@ describe("a session that is kept open", () => {
           : undefined)
         assert.deepStrictEqual(Scene.faults(told, fake, { kept: true }), [])
       }
-      const first = ["h-1", "1.2.3", "m", ["Read"], [], false, false]
-      const later = ["h-1", "1.2.3", "m", ["Read"], [], true, true]
-      const changed = ["h-1", "1.2.3", "n", ["Read"], [], true, true]
+      const first = ["h-1", "1.2.3", "m", ["Read"], [], false, undefined]
+      const later = ["h-1", "1.2.3", "m", ["Read"], [], true, "native"]
+      const changed = ["h-1", "1.2.3", "n", ["Read"], [], true, "native"]
       assert.deepStrictEqual(starts, [first, later, later, changed, changed])
-    }).pipe(Effect.scoped, Effect.provide(SessionBindings.SessionBindings.layerMemory)))
+    }).pipe(Effect.scoped, Effect.provide(SessionStoreMemory.layer)))
 
   it.effect("is not prompted where the run was asked to end before, and is usable after a turn was cut off", () =>
     Effect.gen(function*() {
@@ -488,14 +494,14 @@ describe("a session that is kept open", () => {
       const last = yield* turn("again", yield* Cancel.make)
       assert.deepStrictEqual([Scene.show(last.result), last.result?.session.turn], ["success", 2])
       assert.deepStrictEqual(fake.prompts, ["hang", "again"])
-    }).pipe(Effect.scoped, Effect.provide(SessionBindings.SessionBindings.layerMemory)))
+    }).pipe(Effect.scoped, Effect.provide(SessionStoreMemory.layer)))
 })
 
 describe("what is remembered of the session", () => {
   /** Runs one turn after the other on the same session and says what was remembered after each. */
   const remembered = (...turns: ReadonlyArray<FakeHarness.Parts>) =>
     Effect.gen(function*() {
-      const bindings = yield* SessionBindings.SessionBindings
+      const store = yield* SessionStore.SessionStore
       const found: Array<unknown> = []
       for (const parts of turns) {
         const fake = FakeHarness.make(parts)
@@ -503,12 +509,12 @@ describe("what is remembered of the session", () => {
           const prepared = yield* Scene.prepare({ fake })
           yield* Scene.execute(prepared, { fake }, { events: [], result: undefined })
         }))
-        const lease = yield* Effect.scoped(bindings.acquire(Scene.sessionId))
-        const binding = lease.binding._tag === "Some" ? lease.binding.value : undefined
-        found.push([binding?.harness_session_id, binding?.persisted, binding?.turns, fake.options[0]?.resume])
+        const isKept = yield* Effect.isSuccess(store.header(Scene.sessionId))
+        const log = isKept ? yield* Effect.scoped(SessionLog.open(store, Scene.sessionId, "the test")) : undefined
+        found.push([log?.binding()?.harnessSessionId, log?.binding()?.isPersisted, log?.lastTurn(), fake.options[0]?.resume])
       }
       return found
-    }).pipe(Effect.provide(SessionBindings.SessionBindings.layerMemory))
+    }).pipe(Effect.provide(SessionStoreMemory.layer))
 
   it.effect("is written once it has answered, and then lost only with its history", () =>
     Effect.gen(function*() {
@@ -521,7 +527,8 @@ describe("what is remembered of the session", () => {
           { turn: () => Stream.concat(Stream.make(bound("c")), Stream.fail(TurnError.io("x"))) }
         ),
         [
-          [undefined, false, 0, undefined],
+          // Nothing has happened in it, and it is gone.
+          [undefined, undefined, undefined, undefined],
           ["a", false, 1, undefined],
           ["a", true, 2, { harnessSessionId: "a", onLost: "fresh" }],
           ["b", true, 3, { harnessSessionId: "a", onLost: "fail" }],
@@ -530,19 +537,18 @@ describe("what is remembered of the session", () => {
       )
     }))
 
-  it.effect("counts a turn before anything of it leaves", () =>
+  it.effect("has the prompt on disk before anything of it leaves", () =>
     Effect.gen(function*() {
-      const bindings = yield* SessionBindings.SessionBindings
-      let atPrompt: number | undefined
+      let atPrompt: ReadonlyArray<string> = []
       const prepared = yield* Scene.prepare({ fake: FakeHarness.make() })
       const fake = FakeHarness.make({
-        turn: () => {
-          atPrompt = prepared.lease.binding._tag === "Some" ? prepared.lease.binding.value.turns : undefined
-          return Stream.make(end("a"))
-        }
+        turn: () =>
+          Stream.unwrap(Effect.map(Stream.runCollect(Stream.orDie(prepared.store.read(Scene.sessionId, -1))), (events) => {
+            atPrompt = [...events].map(({ type }) => type)
+            return Stream.make(end("a"))
+          }))
       })
       yield* Scene.execute({ ...prepared, harness: fake.harness }, { fake }, { events: [], result: undefined })
-      assert.strictEqual(atPrompt, 1)
-      assert.isDefined(bindings)
-    }).pipe(Effect.scoped, Effect.provide(SessionBindings.SessionBindings.layerMemory)))
+      assert.deepStrictEqual(atPrompt, ["turn/start", "inbox/claimed", "step/start", "user/message"])
+    }).pipe(Effect.scoped, Effect.provide(SessionStoreMemory.layer)))
 })

@@ -1,54 +1,63 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type AgentRunSpec, type Failure, Scalars } from "@turnpike/contract"
+import { type AgentRunSpec, Failure, Scalars, type SessionEvent, type SessionHeader } from "@turnpike/contract"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
-import { HarnessError, RunPreparation, SessionBindings } from "../src/index.ts"
+import * as Stream from "effect/Stream"
+import { HarnessError, RunPreparation, SessionLog, SessionStore, SessionStoreMemory } from "../src/index.ts"
 import * as FakeHarness from "./support/FakeHarness.ts"
+import * as Log from "./support/LogEvents.ts"
 import * as Scene from "./support/Scene.ts"
 
-const { layerMemory } = SessionBindings.SessionBindings
+const layerMemory = SessionStoreMemory.layer
 
 const refusal = (spec: Partial<AgentRunSpec.AgentRunSpec>, fake = FakeHarness.make()) =>
   Effect.scoped(Scene.prepare({ fake, spec })).pipe(Effect.flip, Effect.map((error) => error.failure))
 
 const said = (failure: Failure.Failure) => [failure.code, failure.message]
 
-const remember = (binding: Partial<SessionBindings.Binding>) =>
+/** A session that exists, with these turns. */
+const remember = (header: Partial<SessionHeader.SessionHeader>, ...events: ReadonlyArray<SessionEvent.Body>) =>
   Effect.gen(function*() {
-    const bindings = yield* SessionBindings.SessionBindings
-    const lease = yield* bindings.acquire(Scene.sessionId)
-    yield* lease.save({
-      session_id: Scene.sessionId,
-      harness: "fake",
-      persisted: false,
-      cwd: Scene.sessionOptions.cwd,
-      turns: 1,
-      created_at: 0,
-      updated_at: 0,
-      ...binding
-    })
+    const store = yield* SessionStore.SessionStore
+    yield* store.create({ type: "session", format: 1, id: Scene.sessionId, created: 0, harness: "fake", cwd: Scene.sessionOptions.cwd, ...header })
+    const log = yield* SessionLog.open(store, Scene.sessionId, "before")
+    for (const body of events) yield* log.append(body)
   }).pipe(Effect.scoped)
+
+const bound = (id: string): SessionEvent.Body => ({ type: "session/bound", data: { harness_session_id: id, resumed: false } })
+const failed: SessionEvent.Body = { type: "turn/end", data: { turn: 1, verdict: { type: "error", error: Failure.make("HARNESS_IO", "x") } } }
+/** A turn in which the harness named its session, and perhaps answered. */
+const turn = (id: string, isAnswered: boolean): ReadonlyArray<SessionEvent.Body> => [
+  Log.turnStart(1),
+  Log.stepStart(1),
+  Log.user("hello"),
+  bound(id),
+  ...(isAnswered ? [Log.answer("hi")] : []),
+  Log.stepEnd(1),
+  isAnswered ? Log.turnEnd(1) : failed
+]
 
 describe("prepare", () => {
   it.effect("gives a new session its id, and holds it until its scope closes", () =>
     Effect.gen(function*() {
       const fake = FakeHarness.make()
-      const bindings = yield* SessionBindings.SessionBindings
+      const store = yield* SessionStore.SessionStore
       yield* Effect.scoped(Effect.gen(function*() {
         const prepared = yield* Scene.prepare({ fake })
         assert.deepStrictEqual(prepared.options, { ...Scene.sessionOptions, sessionId: Scene.sessionId, resume: undefined })
-        assert.deepStrictEqual(prepared.lease.binding, Option.none())
-        assert.deepStrictEqual(said(yield* refusal({})), ["SESSION_BUSY", "session session-1 is used by another run of this process"])
+        assert.deepStrictEqual([prepared.earlierTurns, prepared.log.lastTurn()], [0, 0])
+        const busy = yield* refusal({})
+        assert.strictEqual(busy.code, "SESSION_BUSY")
+        assert.include(busy.message, "the test")
       }))
-      yield* Effect.scoped(bindings.acquire(Scene.sessionId))
       assert.deepStrictEqual([fake.counts.checks, fake.counts.opened], [1, 0])
+      // Nothing happened in it.
+      assert.strictEqual((yield* Effect.flip(store.header(Scene.sessionId))).failure.code, "SESSION_UNKNOWN")
     }).pipe(Effect.provide(layerMemory)))
 
   const unavailable: Record<string, Partial<AgentRunSpec.AgentRunSpec>> = {
     input_artifacts: { input_artifacts: ["a.txt"] },
     observability: { observability: [{ name: "x", config: {} }] },
-    "limits.token_budget": { limits: { token_budget: 5 } },
-    "session.resume: replay": { session: { id: Scene.sessionId, resume: "replay" } }
+    "limits.token_budget": { limits: { token_budget: 5 } }
   }
   for (const [field, spec] of Object.entries(unavailable)) {
     it.effect(`refuses ${field} by its name, before anything is held or asked`, () =>
@@ -68,6 +77,7 @@ describe("prepare", () => {
         spec: { recipe: "dir", task: "x" },
         harness: FakeHarness.make().harness,
         newSessionId: Scene.sessionId,
+        holder: "the test",
         session: Scene.sessionOptions
       }).pipe(Effect.scoped, Effect.flip)
       assert.deepStrictEqual([error.failure.code, error.failure.data], ["NOT_AVAILABLE", { field: "recipe" }])
@@ -122,56 +132,82 @@ describe("prepare", () => {
       const id = Scalars.SessionId.make("mine")
       const prepared = yield* Effect.scoped(Scene.prepare({ fake: FakeHarness.make(), spec: { session: { id } } }))
       assert.deepStrictEqual([prepared.options.sessionId, prepared.options.resume], [id, undefined])
-      for (const resume of ["fail", "fresh"] as const) {
+      for (const resume of ["fail", "fresh", "replay"] as const) {
         assert.deepStrictEqual(said(yield* refusal({ session: { id, resume } })), ["SESSION_UNKNOWN", "there is no session mine to continue"])
       }
     }).pipe(Effect.provide(layerMemory)))
 
-  const lostPolicies: ReadonlyArray<readonly [boolean, "fail" | "fresh" | undefined, "fail" | "fresh"]> = [
+  const lostPolicies: ReadonlyArray<readonly [boolean, "fail" | "fresh" | "replay" | undefined, "fail" | "fresh" | "replay"]> = [
     [true, undefined, "fail"],
     [true, "fail", "fail"],
     [true, "fresh", "fresh"],
+    [true, "replay", "replay"],
     // What the harness never wrote down cannot be lost.
     [false, undefined, "fresh"],
     [false, "fail", "fresh"],
-    [false, "fresh", "fresh"]
+    [false, "fresh", "fresh"],
+    [false, "replay", "replay"]
   ]
-  for (const [persisted, resume, onLost] of lostPolicies) {
-    it.effect(`continues a session that was ${persisted ? "" : "not "}written, with resume ${resume ?? "absent"}: lost means ${onLost}`, () =>
+  for (const [isAnswered, resume, onLost] of lostPolicies) {
+    it.effect(`continues a session that the harness ${isAnswered ? "answered in" : "only named"}, with resume ${resume ?? "absent"}: lost means ${onLost}`, () =>
       Effect.gen(function*() {
-        yield* remember({ harness_session_id: "h-7", persisted })
-        const prepared = yield* Effect.scoped(Scene.prepare({
+        yield* remember({}, ...turn("h-7", isAnswered))
+        const prepared = yield* Scene.prepare({
           fake: FakeHarness.make(),
           spec: { session: { id: Scene.sessionId, ...(resume === undefined ? {} : { resume }) } }
-        }))
-        assert.deepStrictEqual(prepared.options.resume, { harnessSessionId: "h-7", onLost })
-      }).pipe(Effect.provide(layerMemory)))
+        })
+        const { history, ...rest } = prepared.options.resume ?? {}
+        assert.deepStrictEqual([rest, prepared.earlierTurns], [{ harnessSessionId: "h-7", onLost }, 1])
+        const lines = isAnswered ? [{ role: "user", text: "hello" }, { role: "assistant", text: "hi" }] : [{ role: "user", text: "hello" }]
+        const told = history === undefined ? undefined : (yield* history)?.split("\n").slice(2, -1).map((line): unknown => JSON.parse(line))
+        assert.deepStrictEqual(told, onLost === "replay" ? lines : undefined)
+      }).pipe(Effect.scoped, Effect.provide(layerMemory)))
   }
 
   it.effect("has nothing to resume where the harness never named its session", () =>
     Effect.gen(function*() {
-      yield* remember({ cwd: "/elsewhere" })
+      yield* remember({ cwd: "/elsewhere" }, Log.turnStart(1), failed)
       const prepared = yield* Effect.scoped(Scene.prepare({ fake: FakeHarness.make() }))
       assert.isUndefined(prepared.options.resume)
     }).pipe(Effect.provide(layerMemory)))
 
+  it.effect("goes on with a fork as the caller wants it: the harness has no session that ends there", () =>
+    Effect.gen(function*() {
+      const store = yield* SessionStore.SessionStore
+      yield* remember({}, ...turn("h-7", true))
+      const fork = Scalars.SessionId.make("fork")
+      const events = [...yield* Stream.runCollect(store.read(Scene.sessionId, -1))]
+      yield* store.create({ ...(yield* store.header(Scene.sessionId)), id: fork, parent: { id: Scene.sessionId, events: events.length } }, events)
+      assert.deepStrictEqual(said(yield* refusal({ session: { id: fork } })), [
+        "SESSION_LOST",
+        "session fork was forked from session-1, and fake has no session of its own that ends there"
+      ])
+      for (const resume of ["fresh", "replay"] as const) {
+        const prepared = yield* Effect.scoped(Scene.prepare({ fake: FakeHarness.make(), spec: { session: { id: fork, resume } } }))
+        assert.deepStrictEqual([prepared.options.resume?.harnessSessionId, prepared.options.resume?.onLost], [undefined, resume])
+      }
+    }).pipe(Effect.provide(layerMemory)))
+
   it.effect("refuses to continue a session with another harness or in another directory, naming both", () =>
     Effect.gen(function*() {
-      yield* remember({ harness_session_id: "h", harness: "other" })
+      const store = yield* SessionStore.SessionStore
+      yield* remember({ harness: "other" }, ...turn("h", true))
       assert.deepStrictEqual(said(yield* refusal({})), ["SESSION_MISMATCH", "session session-1 belongs to other, not to fake"])
-      yield* remember({ harness_session_id: "h", cwd: "/elsewhere" })
+      yield* store.delete(Scene.sessionId)
+      yield* remember({ cwd: "/elsewhere" }, ...turn("h", true))
       assert.deepStrictEqual(said(yield* refusal({})), [
         "SESSION_MISMATCH",
         "session session-1 belongs to the directory /elsewhere, not to /project"
       ])
     }).pipe(Effect.provide(layerMemory)))
 
-  it.effect("gives a lease whose binding is what was saved last", () =>
+  it.effect("goes on with a session that somebody else began and left while it looked", () =>
     Effect.gen(function*() {
-      yield* remember({ turns: 4 })
-      const { lease } = yield* Scene.prepare({ fake: FakeHarness.make() })
-      const before = Option.getOrThrow(lease.binding)
-      yield* lease.save({ ...before, turns: 5 })
-      assert.deepStrictEqual(lease.binding, Option.some({ ...before, turns: 5 }))
-    }).pipe(Effect.scoped, Effect.provide(layerMemory)))
+      const store = yield* SessionStore.SessionStore
+      const begins = Effect.provideService(Effect.ignore(remember({}, ...turn("h", true))), SessionStore.SessionStore, store)
+      const fake = FakeHarness.make({ check: () => Effect.as(begins, {}) })
+      const prepared = yield* Effect.scoped(Scene.prepare({ fake }))
+      assert.deepStrictEqual([prepared.earlierTurns, prepared.options.resume?.harnessSessionId], [1, "h"])
+      yield* store.header(Scene.sessionId)
+    }).pipe(Effect.provide(layerMemory)))
 })

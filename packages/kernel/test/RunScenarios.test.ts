@@ -5,7 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
-import { Cancel, Harness, HarnessError, SessionBindings, TurnError } from "../src/index.ts"
+import { Cancel, Harness, HarnessError, SessionStore, SessionStoreMemory, TurnError } from "../src/index.ts"
+import * as FailingStore from "./support/FailingStore.ts"
 import * as FakeHarness from "./support/FakeHarness.ts"
 import * as FakeSession from "./support/FakeSession.ts"
 import * as Scene from "./support/Scene.ts"
@@ -33,7 +34,9 @@ interface Setup {
   readonly before?: (cancel: Cancel.CancelToken) => Effect.Effect<unknown>
   /** Runs while the run runs. */
   readonly during?: (cancel: Cancel.CancelToken) => Effect.Effect<unknown>
-  readonly bindings?: SessionBindings.SessionBindings["Service"]
+  readonly store?: SessionStore.Service
+  /** Whether the log of the turn is less than a whole one. */
+  readonly isCutShort?: boolean
 }
 
 interface Expected {
@@ -53,24 +56,6 @@ const begun = [...provision, ...launch, "submit {", "} submit", "session_start",
 const capture = ["capture {", "} capture"]
 const over = ["session_end", "result"]
 const cutOffTurn = ["text_delta", "Bash {", "text_delta", "message", "} Bash (TOOL_OUTCOME_UNKNOWN: the turn ended before the tool did)"]
-
-/** A store of bindings whose nth save fails. */
-const failingAt = (nth: number) => {
-  let saves = 0
-  return Effect.map(Effect.provide(Effect.service(SessionBindings.SessionBindings), SessionBindings.SessionBindings.layerMemory), (inner) =>
-    SessionBindings.SessionBindings.of({
-      acquire: (id) =>
-        Effect.map(inner.acquire(id), (lease) => ({
-          binding: lease.binding,
-          save: (binding: SessionBindings.Binding) =>
-            Effect.suspend(() =>
-              ++saves === nth
-                ? Effect.fail(new SessionBindings.SessionBindingsError({ failure: Failure.make("DATA_DIR_UNUSABLE", "the disk is full") }))
-                : lease.save(binding)
-            )
-        }))
-    }))
-}
 
 const scenario = (setup: Setup | (() => Effect.Effect<Setup>), expected: Expected): Scenario => ({
   setup: typeof setup === "function" ? setup : () => Effect.succeed(setup),
@@ -107,26 +92,26 @@ const scenarios: Record<string, Scenario> = {
     result: "adapter_error INTERNAL",
     story: [...provision, "launch {", "} launch (a part of the run ended itself)", ...over]
   }),
-  "the session cannot be saved at first": scenario(
-    () => Effect.map(failingAt(1), (bindings) => ({ parts: {}, bindings })),
-    { result: "adapter_error DATA_DIR_UNUSABLE", story: ["provision {", "} provision (the disk is full)", ...over], turn: 0 }
+  "the turn cannot be opened in the log": scenario(
+    () => Effect.map(FailingStore.failingAt(1), (store) => ({ parts: {}, store })),
+    { result: "adapter_error STORE_FULL", story: [...provision, ...launch, ...capture, ...over], turn: 0 }
   ),
-  "the session cannot be saved before its turn": scenario(
-    () => Effect.map(failingAt(2), (bindings) => ({ parts: {}, bindings })),
-    { result: "adapter_error DATA_DIR_UNUSABLE", story: [...provision, ...launch, ...capture, ...over], turn: 0 }
+  "the prompt cannot be written": scenario(
+    () => Effect.map(FailingStore.failingAt(4), (store) => ({ parts: {}, store, isCutShort: true })),
+    { result: "adapter_error STORE_FULL", story: [...provision, ...launch, "session_start", "turn_start", ...capture, "turn_end", ...over], turn: 1 }
   ),
-  "the session cannot be saved in its turn": scenario(
-    () => Effect.map(failingAt(3), (bindings) => ({ parts: {}, bindings })),
+  "an event of the turn cannot be written": scenario(
+    () => Effect.map(FailingStore.failingAt(5), (store) => ({ parts: {}, store })),
     {
-      result: "adapter_error DATA_DIR_UNUSABLE",
-      story: [...begun, "text_delta", "text_delta", "message", "} await (the disk is full)", ...capture, "turn_end", ...over],
+      result: "adapter_error STORE_FULL",
+      story: [...begun, "} await (the disk is full)", ...capture, "turn_end", ...over],
       turn: 1
     }
   ),
-  "the session cannot be saved at the end": scenario(
-    () => Effect.map(failingAt(5), (bindings) => ({ parts: {}, bindings })),
+  "the turn's end cannot be written": scenario(
+    () => Effect.map(FailingStore.failingAt(8), (store) => ({ parts: {}, store, isCutShort: true })),
     {
-      result: "adapter_error DATA_DIR_UNUSABLE",
+      result: "adapter_error STORE_FULL",
       story: [...begun, "text_delta", "text_delta", "message", "} await", ...capture, "turn_end", ...over]
     }
   ),
@@ -401,7 +386,7 @@ describe("a run", () => {
   for (const [name, { expected, setup }] of Object.entries(scenarios)) {
     it.effect(`${name}: ${expected.result}`, () =>
       Effect.gen(function*() {
-        const { before, bindings, during, parts, sink, spec } = yield* setup()
+        const { before, during, isCutShort = false, parts, sink, spec, store } = yield* setup()
         const fake = FakeHarness.make(parts)
         const cancel = yield* Cancel.make
         if (before !== undefined) yield* before(cancel)
@@ -412,9 +397,9 @@ describe("a run", () => {
           yield* Scene.execute(prepared, options, told)
         }).pipe(Effect.scoped)
         const fiber = yield* Effect.forkChild(
-          bindings === undefined
-            ? Effect.provide(running, SessionBindings.SessionBindings.layerMemory)
-            : Effect.provideService(running, SessionBindings.SessionBindings, bindings),
+          store === undefined
+            ? Effect.provide(running, SessionStoreMemory.layer)
+            : Effect.provideService(running, SessionStore.SessionStore, store),
           { startImmediately: true }
         )
         if (during !== undefined) {
@@ -425,7 +410,7 @@ describe("a run", () => {
         yield* Fiber.join(fiber)
         assert.deepStrictEqual(Scene.words(told.events).map(shortened), expected.story)
         assert.strictEqual(Scene.show(told.result), expected.result)
-        assert.deepStrictEqual(Scene.faults(told, fake), [])
+        assert.deepStrictEqual(Scene.faults(told, fake).filter((fault) => !isCutShort || !fault.startsWith("log: ")), [])
         if (expected.turn !== undefined) assert.strictEqual(told.result?.session.turn, expected.turn)
       }))
   }

@@ -3,6 +3,7 @@ import { Failure, type InboxEntry, Scalars, type SessionEvent, type SessionHeade
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
@@ -24,6 +25,8 @@ interface Scene {
   readonly commits: Array<string>
   /** Fails the commits for which it answers true. */
   fails: (events: ReadonlyArray<SessionEvent.SessionEvent>) => boolean
+  /** How many milliseconds a commit takes. */
+  takes: number
 }
 
 /** A store whose commits are seen, and can fail. */
@@ -33,6 +36,7 @@ const scene = Effect.gen(function*() {
   const made: Scene = {
     commits: [],
     fails: () => false,
+    takes: 0,
     store: {
       ...memory,
       open: (session, holder) =>
@@ -42,7 +46,7 @@ const scene = Effect.gen(function*() {
             Effect.suspend(() => {
               if (made.fails(events)) return Effect.fail(new SessionStore.SessionStoreError({ failure: Failure.make("STORE_FULL", "full") }))
               made.commits.push(`${events.map(({ type }) => type).join(" ")}${options.sync ? " (on disk)" : ""}`)
-              return writer.append(events, options)
+              return Effect.andThen(made.takes === 0 ? Effect.void : Effect.sleep(made.takes), writer.append(events, options))
             })
         }))
     }
@@ -112,24 +116,45 @@ describe("a session's log", () => {
       assert.deepStrictEqual((yield* stored(scene))[1], { seq: 1, time: 0, type: "x/a/b", data: { list: [1] } })
     }))
 
-  test("lets pieces of an answer wait 20 ms for others, or for what comes next", (scene, log) =>
+  test("lets pieces of an answer that follow a commit closely wait for others, or for what comes next", (scene, log) =>
     Effect.gen(function*() {
       yield* log.append(start(1))
       yield* log.append(step(1))
       scene.commits.length = 0
       yield* log.append(chunk("a"))
-      yield* TestClock.adjust(10)
+      yield* TestClock.adjust(3)
       yield* log.append(chunk("b"))
       assert.deepStrictEqual(scene.commits, [])
-      yield* TestClock.adjust(10)
+      yield* TestClock.adjust(1)
       assert.deepStrictEqual(scene.commits, ["assistant/chunk assistant/chunk"])
       yield* log.append(chunk("c"))
       yield* log.append(assistant("abc"))
       yield* TestClock.adjust(100)
       yield* log.append(chunk("d"))
-      yield* log.flush
       assert.deepStrictEqual(scene.commits.slice(1), ["assistant/chunk assistant/message", "assistant/chunk"])
+      yield* log.append(chunk("e"))
+      yield* log.flush
+      assert.deepStrictEqual(scene.commits.slice(3), ["assistant/chunk"])
     }))
+
+  for (const [takes, waits] of [[0, 4], [1, 8], [2, 16], [50, 20]] as const) {
+    test(`lets them wait ${waits} ms where a commit takes ${takes} ms`, (scene, log) =>
+      Effect.gen(function*() {
+        scene.takes = takes
+        const starting = yield* Effect.forkChild(log.append(start(1)), { startImmediately: true })
+        yield* TestClock.adjust(takes)
+        yield* Fiber.join(starting)
+        scene.takes = 0
+        scene.commits.length = 0
+        yield* Effect.forkChild(Effect.forEach([chunk("a"), chunk("b")], log.append), { startImmediately: true })
+        // Where the pause is over already the first piece does not wait, and the second one waits for the next.
+        const left = Math.max(0, waits - takes)
+        if (left > 0) yield* TestClock.adjust(left - 1)
+        assert.deepStrictEqual(scene.commits, left > 0 ? [] : ["assistant/chunk"])
+        yield* TestClock.adjust(waits)
+        assert.strictEqual(scene.commits.join(" "), "assistant/chunk assistant/chunk")
+      }))
+  }
 
   alone("commits what waits when it is closed", Effect.gen(function*() {
       const own = yield* SessionStoreMemory.make

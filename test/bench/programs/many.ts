@@ -6,7 +6,7 @@
  * is what is in use after a collection of garbage; CPU is this process's own, in milliseconds.
  */
 import { ScriptedHarness } from "@turnpike/harness-scripted"
-import { Cancel, Harness, Run, RunPreparation, SessionBindings } from "@turnpike/kernel"
+import { Cancel, Harness, Run, RunPreparation, SessionStoreMemory } from "@turnpike/kernel"
 import { Supervisor } from "@turnpike/process"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -31,7 +31,7 @@ const one = (harness: Harness.Harness, index: number) =>
   Effect.scoped(Effect.gen(function*() {
     let pieces = 0
     const { sessionId, ...session } = Harness.options({ sessionId: `run-${index}`, cwd: process.cwd(), inheritedEnv: environment })
-    const prepared = yield* RunPreparation.prepare({ spec: { task: `run ${index}`, harness: harness.name }, harness, newSessionId: sessionId, session })
+    const prepared = yield* RunPreparation.prepare({ spec: { task: `run ${index}`, harness: harness.name }, harness, newSessionId: sessionId, holder: "the benchmark", session })
     const result = yield* Run.execute(prepared, {
       runId: `run-${index}`,
       turnpikeVersion: "0.0.0",
@@ -53,4 +53,4 @@ await Effect.runPromise(Effect.gen(function*() {
   tell("loaded")
   const outcomes = yield* Effect.forEach(Array.from({ length: runs }, (_, index) => one(harness, index)), (run) => run, { concurrency: "unbounded" })
   tell("done", { outcomes })
-}).pipe(Effect.provide(Layer.merge(SessionBindings.SessionBindings.layerMemory, Supervisor.layer({ reapOrphans: false })))))
+}).pipe(Effect.provide(Layer.merge(SessionStoreMemory.layer, Supervisor.layer({ reapOrphans: false })))))

@@ -74,7 +74,7 @@ export const secondTurn = (cli: RealCli): Row => ({
   },
   also: (told) => {
     assert.strictEqual(summary(told), answerTo("first", "second"))
-    assert.deepInclude(told.result?.session, { id: "one", harness: cli, resumed: true, turn: 2 })
+    assert.deepInclude(told.result?.session, { id: "one", harness: cli, resumed: "native", turn: 2 })
   }
 })
 

@@ -1,0 +1,179 @@
+import { assert, describe, it } from "@effect/vitest"
+import { type AgentRunEvent, Scalars, StreamRules, TurnEvent } from "@turnpike/contract"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { Conversation, SessionStore, SessionStoreMemory, TurnError } from "../src/index.ts"
+import * as FailingStore from "./support/FailingStore.ts"
+import * as FakeHarness from "./support/FakeHarness.ts"
+import * as FakeSession from "./support/FakeSession.ts"
+import * as Scene from "./support/Scene.ts"
+
+const { end, message } = FakeSession
+
+const scene = (parts: FakeHarness.Parts = {}, more: Partial<Conversation.Options> = {}) =>
+  Effect.gen(function*() {
+    const fake = FakeHarness.make(parts)
+    const prepared = yield* Scene.prepare({ fake })
+    const session = yield* fake.harness.open(prepared.options)
+    const events: Array<AgentRunEvent.AgentRunEvent> = []
+    let runs = 0
+    const conversation = yield* Conversation.make({
+      prepared,
+      session,
+      newRunId: () => Scalars.RunId.make(`run-${++runs}`),
+      turnpikeVersion: "0.0.0",
+      sink: (event) => Effect.sync(() => void events.push(event)),
+      deliver: "stream",
+      grace: "5 seconds",
+      ...more
+    })
+    const logged = Effect.map(Stream.runCollect(Stream.orDie(prepared.store.read(Scene.sessionId, -1))), (all) => [...all])
+    return { conversation, prepared, events, fake, logged }
+  })
+
+const test = (name: string, body: Effect.Effect<unknown, unknown, Scope.Scope | SessionStore.SessionStore>) =>
+  it.effect(name, () => body.pipe(Effect.scoped, Effect.provide(SessionStoreMemory.layer)))
+
+/** The runs of a stream, each with its prompt's answer. */
+const runsOf = (events: ReadonlyArray<AgentRunEvent.AgentRunEvent>) =>
+  events.flatMap((event) => event.type === "result" ? [`${event.run_id} ${event.result.session.turn} ${event.result.result.summary}`] : [])
+
+const echo = (text: string) => Stream.make(FakeHarness.bound(), message(`echo: ${text}`), end(`echo: ${text}`))
+
+describe("a conversation", () => {
+  test("makes a run of each prompt, with one result that the log bears out", Effect.gen(function*() {
+    const { conversation, events, fake, logged } = yield* scene({ turn: echo })
+    const first = yield* conversation.ask("one")
+    const second = yield* conversation.ask("two")
+    assert.deepStrictEqual([first?.session.turn, second?.session.turn, second?.session.resumed], [1, 2, "native"])
+    assert.deepStrictEqual(runsOf(events), ["run-1 1 echo: one", "run-2 2 echo: two"])
+    for (const run of ["run-1", "run-2"]) {
+      const text = events.filter(({ run_id }) => run_id === run).map((event) => `${JSON.stringify(event)}\n`).join("")
+      assert.deepStrictEqual(StreamRules.validate(text, { result: "stream" }), [])
+    }
+    assert.deepStrictEqual((yield* logged).map(({ type }) => type), [
+      ...["turn/start", "inbox/claimed", "step/start", "user/message", "session/bound", "assistant/message", "step/end", "turn/end"],
+      ...["turn/start", "inbox/claimed", "step/start", "user/message", "session/bound", "assistant/message", "step/end", "turn/end"]
+    ])
+    assert.deepStrictEqual(second?.session_log.map(({ seq }) => seq), [8, 9, 10, 11, 12, 13, 14, 15])
+    assert.deepStrictEqual([fake.prompts, fake.counts.opened, fake.counts.closed], [["one", "two"], 1, 0])
+  }))
+
+  test("runs what others send, and what waited, before what is asked now", Effect.gen(function*() {
+    const store = yield* SessionStore.SessionStore
+    const gate = yield* Deferred.make<void>()
+    const { conversation, events, fake } = yield* scene({
+      turn: (text) => text === "one" ? Stream.unwrap(Effect.as(Deferred.await(gate), echo(text))) : echo(text)
+    })
+    const asking = yield* Effect.forkChild(conversation.ask("one"), { startImmediately: true })
+    yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.yieldNow)
+    yield* store.receive(Scene.sessionId, { kind: "followup", text: "from elsewhere", source: "bot" })
+    const later = yield* Effect.forkChild(conversation.ask("two"), { startImmediately: true })
+    yield* Deferred.succeed(gate, undefined)
+    assert.strictEqual((yield* Fiber.join(asking))?.result.summary, "echo: one")
+    assert.strictEqual((yield* Fiber.join(later))?.result.summary, "echo: two")
+    assert.deepStrictEqual(fake.prompts, ["one", "from elsewhere", "two"])
+    assert.deepStrictEqual(runsOf(events), ["run-1 1 echo: one", "run-2 2 echo: from elsewhere", "run-3 3 echo: two"])
+  }))
+
+  test("goes on after a turn that failed, also with prompts that were parked by it", Effect.gen(function*() {
+    const store = yield* SessionStore.SessionStore
+    const { conversation, events, fake } = yield* scene({
+      turn: (text) => text === "break" ? Stream.fail(TurnError.io("the pipe broke")) : echo(text)
+    })
+    yield* store.receive(Scene.sessionId, { kind: "followup", text: "break", source: "bot" })
+    const result = yield* conversation.ask("after")
+    assert.strictEqual(result?.result.summary, "echo: after")
+    assert.deepStrictEqual(fake.prompts, ["break", "after"])
+    assert.deepStrictEqual(events.flatMap((event) => event.type === "result" ? [event.result.reason] : []), ["adapter_error", "success"])
+  }))
+
+  test("passes an interrupt to the turn that runs: the first asks it to end, the second cuts it off", Effect.gen(function*() {
+    const asked = yield* Deferred.make<void>()
+    const { conversation, fake } = yield* scene({
+      turn: (text) =>
+        text === "obeys"
+          ? Stream.unwrap(Effect.as(Deferred.await(asked), Stream.make(end("", { stop_reason: "aborted" }))))
+          : text === "hangs"
+          ? Stream.concat(Stream.make(TurnEvent.make("tool/call", { call_id: "t", name: "sleep" })), Stream.never)
+          : echo(text),
+      interrupt: Effect.asVoid(Deferred.succeed(asked, undefined))
+    })
+    assert.isUndefined(yield* conversation.interrupt("interrupt"))
+    const first = yield* Effect.forkChild(conversation.ask("obeys"), { startImmediately: true })
+    yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.yieldNow)
+    assert.deepStrictEqual(yield* conversation.interrupt("interrupt"), { cause: "user", mode: "graceful" })
+    assert.strictEqual((yield* Fiber.join(first))?.reason, "graceful_cancel")
+    const second = yield* Effect.forkChild(conversation.ask("hangs"), { startImmediately: true })
+    yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.yieldNow)
+    assert.deepStrictEqual(yield* conversation.interrupt("interrupt"), { cause: "user", mode: "graceful" })
+    assert.deepStrictEqual(yield* conversation.interrupt("interrupt"), { cause: "user", mode: "hard" })
+    const cut = yield* Fiber.join(second)
+    assert.deepStrictEqual([cut?.reason, cut?.session_log.at(-3)?.type], ["hard_cancel", "tool/result"])
+    assert.strictEqual((yield* conversation.ask("again"))?.result.summary, "echo: again")
+    assert.strictEqual(fake.counts.interrupts, 2)
+  }))
+
+  test("answers nothing for a prompt that was taken back before its turn", Effect.gen(function*() {
+    const store = yield* SessionStore.SessionStore
+    const gate = yield* Deferred.make<void>()
+    const { conversation, fake } = yield* scene({ turn: (text) => Stream.unwrap(Effect.as(Deferred.await(gate), echo(text))) })
+    const first = yield* Effect.forkChild(conversation.ask("one"), { startImmediately: true })
+    const second = yield* Effect.forkChild(conversation.ask("two"), { startImmediately: true })
+    yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.yieldNow)
+    const { nextTurn } = yield* store.pending(Scene.sessionId)
+    assert.deepStrictEqual(nextTurn.map(({ text }) => text), ["two"])
+    yield* store.requestDiscard(Scene.sessionId, nextTurn.map((receipt) => receipt.id), "somebody")
+    yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.yieldNow)
+    yield* Deferred.succeed(gate, undefined)
+    assert.strictEqual((yield* Fiber.join(first))?.result.summary, "echo: one")
+    assert.isUndefined(yield* Fiber.join(second))
+    assert.deepStrictEqual(fake.prompts, ["one"])
+  }))
+
+  for (const [nth, what] of [[1, "turn/start"], [2, "inbox/claimed"], [4, "user/message"], [5, "an event"], [8, "turn/end"]] as const) {
+    it.effect(`fails a prompt whose ${what} the store does not take, and goes on when it does`, () =>
+      Effect.gen(function*() {
+        const store = yield* FailingStore.failingAt(nth)
+        yield* Effect.gen(function*() {
+          const { conversation, events, logged } = yield* scene({ turn: echo })
+          const asked = yield* Effect.result(conversation.ask("one"))
+          const how = asked._tag === "Failure" ? asked.failure.failure.code : asked.success?.error?.code ?? asked.success?.result.summary
+          // One that was not claimed waits on, and the next turn takes it.
+          assert.strictEqual(how, nth === 2 ? "echo: one" : "STORE_FULL")
+          assert.deepStrictEqual(runsOf(events).length, [1, 4].includes(nth) ? 0 : 1)
+          const again = yield* conversation.ask("two")
+          assert.strictEqual(again?.result.summary, "echo: two")
+          const types = (yield* logged).map(({ type }) => type)
+          assert.strictEqual(types.filter((type) => type === "turn/start").length, types.filter((type) => type === "turn/end").length)
+        }).pipe(Effect.scoped, Effect.provideService(SessionStore.SessionStore, store))
+      }))
+  }
+
+  test("that is left cuts its turn off, which is told to its end", Effect.gen(function*() {
+    const events: Array<AgentRunEvent.AgentRunEvent> = []
+    const fake = FakeHarness.make({ turn: () => Stream.never })
+    const prepared = yield* Scene.prepare({ fake })
+    const session = yield* fake.harness.open(prepared.options)
+    yield* Effect.scoped(Effect.gen(function*() {
+      const conversation = yield* Conversation.make({
+        prepared,
+        session,
+        newRunId: () => Scalars.RunId.make("run-1"),
+        turnpikeVersion: "0.0.0",
+        sink: (event) => Effect.sync(() => void events.push(event)),
+        deliver: "stream",
+        grace: "5 seconds"
+      })
+      yield* Effect.forkScoped(conversation.ask("hang"), { startImmediately: true })
+      yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.yieldNow)
+    }))
+    const last = events.at(-1)
+    assert.strictEqual(last?.type === "result" ? Scene.show(last.result) : last?.type, "hard_cancel CANCELLED")
+    const log = [...yield* Stream.runCollect(Stream.orDie(prepared.store.read(Scene.sessionId, -1)))]
+    assert.deepStrictEqual([log.at(-1)?.type, fake.counts.running], ["turn/end", 0])
+  }))
+})
