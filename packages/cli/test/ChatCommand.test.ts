@@ -92,7 +92,7 @@ describe.concurrent("turnpike chat between programs", () => {
     running.child.kill("SIGINT")
     await running.until("\"result\":{\"result\"")
     running.child.stdin.write(prompt("two"))
-    await running.until("\"text_delta\"", 2)
+    await running.until("\"turn\":2")
     running.child.kill("SIGINT")
     await running.until("\"result\":{\"result\"", 2)
     running.child.kill("SIGINT")
@@ -124,7 +124,7 @@ describe.concurrent("turnpike chat between programs", () => {
     running.child.kill("SIGINT")
     await running.until("\"result\":{\"result\"")
     running.child.stdin.end(prompt("two"))
-    await running.until("\"text_delta\"", 2)
+    await running.until("\"type\":\"turn_start\"", 2)
     running.child.kill("SIGTERM")
     const { code, stdout } = await running.ended
     assert.deepStrictEqual([code, Events.runs(stdout).map(Events.resultOf).map(({ verdict }) => verdict)], [143, [
@@ -159,7 +159,7 @@ describe.concurrent("turnpike chat with a person", () => {
     await Turnpike.run(chat("echo", "--format", "text", "--session", "later"), { ...options, input: "one\ntwo\\\nlines\n" })
     const { stdout } = await Turnpike.run(["run", "--harness", "scripted", "--scenario", "echo", "--session", "later", "--resume", "fail", "three"], options)
     const { result, session } = Events.resultOf(stdout)
-    assert.deepStrictEqual([JSON.parse(result.summary), session.turn, session.resumed], [["one", "two\nlines", "three"], 3, true])
+    assert.deepStrictEqual([JSON.parse(result.summary), session.turn, session.resumed], [["one", "two\nlines", "three"], 3, "native"])
   }, 30_000)
 
   it("refuses a time limit, which it would not keep", async () => {

@@ -385,7 +385,7 @@ describe.concurrent("turnpike run, refused", () => {
   it.each([
     [["--harness", "nope", "hi"], 2, "HARNESS_UNKNOWN", "there is no harness \"nope\""],
     [["--recipe", ".", "hi"], 2, "NOT_AVAILABLE", "recipe is not available in this version of Turnpike"],
-    [["--harness", "scripted", "--session", "x", "--resume", "replay", "hi"], 2, "NOT_AVAILABLE", "session.resume: replay is not available in this version of Turnpike"],
+    [["--harness", "scripted", "--session", "x", "--resume", "replay", "hi"], 1, "SESSION_UNKNOWN", "there is no session x to continue"],
     [["--harness", "scripted", "--session", "unknown", "--resume", "fail", "hi"], 1, "SESSION_UNKNOWN", "there is no session unknown to continue"],
     [["--harness", "scripted", "--permission", "ask", "hi"], 1, "UNSUPPORTED", "permission: ask needs a person at a terminal, and --format text"],
     [["--harness", "scripted", "--program", "/nonexistent/agent", "hi"], 1, "HARNESS_NOT_FOUND", /\/nonexistent\/agent/],
@@ -413,8 +413,7 @@ describe.concurrent("turnpike run, refused", () => {
     ["recipe", { recipe: "." }, undefined],
     ["input_artifacts", { input_artifacts: ["a"] }, "scripted"],
     ["observability", { observability: [{ name: "x", config: {} }] }, "scripted"],
-    ["limits.token_budget", { limits: { token_budget: 5 } }, "scripted"],
-    ["session.resume: replay", { session: { id: "s", resume: "replay" } }, "scripted"]
+    ["limits.token_budget", { limits: { token_budget: 5 } }, "scripted"]
   ])("a specification with %s, whose part is not built yet", async (field, part, harness) => {
     const file = inHome(`part-${field}.json`)
     fs.writeFileSync(file, JSON.stringify({ task: "hi", ...(harness === undefined ? {} : { harness }), ...part }))
@@ -471,13 +470,16 @@ describe.concurrent("turnpike run, refused", () => {
     assert.deepStrictEqual([failure.exit, failure.code], [1, "SESSION_MISMATCH"])
   }, 30_000)
 
-  it("a session whose file is spoiled, which is left as it is", async () => {
-    const file = inHome("data", "sessions", "spoiled", "session.json")
-    fs.mkdirSync(path.dirname(file), { recursive: true })
-    fs.writeFileSync(file, "{")
-    const failure = refused(await Turnpike.run([...echo, "--session", "spoiled", "hi"], options))
-    assert.deepStrictEqual([failure.exit, failure.code, fs.readFileSync(file, "utf8")], [1, "DATA_DIR_UNUSABLE", "{"])
-    assert.include(failure.message, file)
+  it("a store of sessions that is something else, or damaged, which is left as it is", async () => {
+    const data = inHome("spoiled")
+    const file = path.join(data, "sessions.sqlite")
+    for (const content of ["{", "x".repeat(10_000)]) {
+      fs.mkdirSync(data, { recursive: true })
+      fs.writeFileSync(file, content)
+      const failure = refused(await Turnpike.run([...echo, "--data-dir", data, "--session", "spoiled", "hi"], options))
+      assert.deepStrictEqual([failure.exit, failure.code, fs.readFileSync(file, "utf8")], [1, "STORE_FAILED", content])
+      assert.include(failure.message, file)
+    }
   }, 30_000)
 
   it.skipIf(isRoot)("a data directory that may not be written", async () => {

@@ -45,7 +45,7 @@ export interface Conversation {
    * that wait already come first.
    */
   readonly ask: (text: string) => Effect.Effect<AgentRunResult.AgentRunResult | undefined, StoreError>
-  /** Passes a signal to the turn that runs. Answers what became of it; `undefined` where none runs. */
+  /** Passes a signal to the turn that runs, or is asked for. Answers what became of it; `undefined` where there is none. */
   readonly interrupt: (signal: Cancel.Signal) => Effect.Effect<Cancel.Request | undefined>
   /** Completes when nothing runs and nobody is about to begin. */
   readonly whenIdle: Effect.Effect<void>
@@ -97,6 +97,9 @@ export const make = (options: Options): Effect.Effect<Conversation, StoreError, 
     }
     let running: Running | undefined
     let escalate: ((signal: Cancel.Signal) => Effect.Effect<Cancel.Request>) | undefined
+    /** How many prompts are being asked, and what was requested before the turn of one began. */
+    let asking = 0
+    let early: ReadonlyArray<Cancel.Request> = []
     /** What the log would not take, since the last prompt. */
     const broken: { error?: StoreError } = {}
 
@@ -104,6 +107,8 @@ export const make = (options: Options): Effect.Effect<Conversation, StoreError, 
       Effect.gen(function*() {
         const judged = yield* Deferred.make<Verdict.Verdict>()
         const closed = yield* Deferred.make<void, StoreError>()
+        yield* Effect.forEach(early, turn.cancel.request, { discard: true })
+        early = []
         if (options.begins !== undefined) yield* options.begins(turn)
         const run = Run.execute({ ...prepared, spec: { ...prepared.spec, task: TurnLog.promptOf(turn.messages).text } }, {
           runId: options.newRunId(),
@@ -120,8 +125,11 @@ export const make = (options: Options): Effect.Effect<Conversation, StoreError, 
         }))
         const fiber = yield* Effect.forkIn(run, scope, { startImmediately: true })
         running = { turn: turn.turn, closed, run: fiber }
-        // A run that ends without a verdict is a bug, and not one to wait for.
-        return yield* Effect.raceFirst(Deferred.await(judged), Effect.andThen(Fiber.join(fiber), Deferred.await(judged)))
+        return yield* Effect.raceFirst(
+          Deferred.await(judged),
+          Effect.andThen(Fiber.await(fiber), Effect.flatMap(Deferred.isDone(judged), (isJudged) =>
+            isJudged ? Deferred.await(judged) : Effect.die(new Error("a run ended without a verdict"))))
+        )
       })
 
     /** Lets the run of a turn that is over tell its end, before anything follows. */
@@ -156,6 +164,8 @@ export const make = (options: Options): Effect.Effect<Conversation, StoreError, 
         })
     })
 
+    const isRunning = Effect.map(driver.phase, ({ _tag }) => _tag === "Running")
+
     /** How many prompts come before a receipt that waits; -1 where it does not wait any more. */
     const placeOf = (receipt: string) => Effect.map(store.pending(id), ({ nextTurn }) => nextTurn.findIndex((each) => each.id === receipt))
 
@@ -185,14 +195,26 @@ export const make = (options: Options): Effect.Effect<Conversation, StoreError, 
     return {
       ask: (text) =>
         Effect.gen(function*() {
+          asking++
           delete broken.error
           const { receipt } = yield* driver.send({ kind: "followup", text, source: "user" })
           return yield* overWith(receipt.id, promptOf(receipt.id))
-        }),
+        }).pipe(Effect.ensuring(Effect.sync(() => {
+          asking--
+          if (asking === 0) early = []
+        }))),
       interrupt: (signal) =>
         Effect.gen(function*() {
-          if ((yield* driver.phase)._tag !== "Running") return undefined
-          escalate ??= Cancel.escalator({ request: (request) => driver.cancel(request, { keepInbox: true }) })
+          if (asking === 0 && !(yield* isRunning)) return undefined
+          escalate ??= Cancel.escalator({
+            request: (request) =>
+              Effect.flatMap(isRunning, (runs) =>
+                runs
+                  ? driver.cancel(request, { keepInbox: true })
+                  : Effect.sync(() => {
+                    early = [...early, request]
+                  }))
+          })
           return yield* escalate(signal)
         }),
       whenIdle: driver.whenIdle

@@ -107,7 +107,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       // A later run of a kept session goes on with the conversation that the earlier ones had.
       const isContinued = options.keep?.bound !== undefined
       let bound = options.keep?.bound === undefined ? undefined : { ...options.keep.bound, resumed: true }
-      let began = false
+      let began = turnLog.isOpen()
       /** What became of the history, where the harness had lost it. */
       let lostHistory: "fresh" | "replayed" | undefined
       let lostChannel: ChannelError.ChannelError | undefined
@@ -291,7 +291,9 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       const session = yield* open
       let report = Harness.nothingFound
       if (session !== Stopped) {
-        if (!(yield* isStopped)) {
+        if (yield* isStopped) {
+          if (began) yield* stream.open(bound)
+        } else {
           // On disk before anything of it leaves.
           const begun = yield* Effect.exit(turnLog.begin(spec.task))
           began = turnLog.isOpen()

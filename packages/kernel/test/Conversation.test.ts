@@ -117,6 +117,21 @@ describe("a conversation", () => {
     assert.strictEqual(fake.counts.interrupts, 2)
   }))
 
+  test("passes an interrupt that comes before the turn of a prompt to that turn", Effect.gen(function*() {
+    const received = yield* Deferred.make<void>()
+    const memory = yield* SessionStoreMemory.make
+    const slow: SessionStore.Service = { ...memory, receive: (id, given) => Effect.andThen(Deferred.await(received), memory.receive(id, given)) }
+    yield* Effect.gen(function*() {
+      const { conversation, fake } = yield* scene({ turn: echo })
+      const asking = yield* Effect.forkChild(conversation.ask("one"), { startImmediately: true })
+      assert.deepStrictEqual(yield* conversation.interrupt("interrupt"), { cause: "user", mode: "graceful" })
+      yield* Deferred.succeed(received, undefined)
+      const result = yield* Fiber.join(asking)
+      assert.deepStrictEqual([result?.reason, fake.prompts], ["graceful_cancel", []])
+      assert.strictEqual((yield* conversation.ask("two"))?.result.summary, "echo: two")
+    }).pipe(Effect.provideService(SessionStore.SessionStore, slow))
+  }))
+
   test("answers nothing for a prompt that was taken back before its turn", Effect.gen(function*() {
     const store = yield* SessionStore.SessionStore
     const gate = yield* Deferred.make<void>()
