@@ -49,6 +49,8 @@ const defaultGraceMs = 1_000
 const killBornBoundMs = 2_000
 /** How long a process that cannot be judged yet is waited for. */
 const uncertainBoundMs = 1_000
+/** How long a process without a command line may take to end by itself, or to become another program. */
+const dyingBoundMs = 100
 
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]))
 
@@ -249,6 +251,16 @@ export const make = (parts: Parts): SupervisedChild => {
   }
 
   /**
+   * Waits a moment for those that have no memory any more, or none yet: one that is
+   * just ending is not to be listed as killed, and one that is being replaced by
+   * another program is to be listed by its name.
+   */
+  const settle = Effect.fnUntraced(function*(choose: () => ReadonlyArray<Family.Member>) {
+    const deadline = WallClock.now() + dyingBoundMs
+    while (choose().some(({ row }) => table.command(row.pid).startsWith("[")) && WallClock.now() < deadline) yield* WallClock.sleep(2)
+  })
+
+  /**
    * Kills what `choose` answers until it answers nothing but what cannot be
    * killed. Answers who was killed, and who is left.
    */
@@ -257,6 +269,7 @@ export const make = (parts: Parts): SupervisedChild => {
     kill: (members: ReadonlyArray<Family.Member>) => ReadonlyArray<NodeChild.KillOutcome>,
     boundMs: number
   ) {
+    yield* settle(choose)
     const begun = WallClock.now()
     const deadline = begun + boundMs
     const killed = new Map<string, ProcessInfo.ProcessInfo>()
@@ -291,6 +304,7 @@ export const make = (parts: Parts): SupervisedChild => {
       return born.filter(({ row }) => !spared.has(ProcessInfo.identity(row)))
     }
     const asked = new Map<string, ProcessInfo.ProcessInfo>()
+    yield* settle(choose)
     const deadline = WallClock.now() + (options.graceMs ?? defaultGraceMs)
     while (WallClock.now() < deadline) {
       const members = choose()
