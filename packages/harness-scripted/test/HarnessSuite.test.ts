@@ -82,6 +82,7 @@ const mutants: ReadonlyArray<readonly [fact: string, mutant: (harness: Harness.H
   ["a session that goes on under a new id of the harness's is told, and stays ours", without("rebound")],
   ["a session that is resumed by another process keeps its context and our id", options((given) => ({ ...given, resume: undefined }))],
   ["a session that the harness has lost is not begun anew in silence", without("fresh_session")],
+  ["a session that the harness has lost, or never had, is told its history once where that is asked for", without("replayed")],
   ["a session that the harness has lost is not begun anew in silence", options((given) => (given.resume === undefined ? given : { ...given, resume: { ...given.resume, onLost: "fresh" } }))],
   ["the model and the instructions that were asked for arrive", options((given) => ({ ...given, system: undefined }))],
   ["a model that is not the one that was asked for is told", without("model_differs")],

@@ -214,6 +214,26 @@ describe("WarmSession", () => {
     assert.deepStrictEqual(kinds(events), ["notice fresh_session", "session/bound", "assistant/chunk", "harness/end"])
   }))
 
+  test("tells a session that was lost its history with the next prompt, once, and asks for it only then", Effect.gen(function*() {
+    let asked = 0
+    // The toy's prompts are JSON, and the history stands before the prompt.
+    const history = Effect.sync(() => `[["say", "history ${++asked}"],`)
+    const session = yield* open({ modes: ["lost", undefined], resume: { harnessSessionId: "old", onLost: "replay", history } })
+    assert.strictEqual(asked, 0)
+    const events = [...yield* Stream.runCollect(session.runTurn(Prompt.fromText("[\"say\", \"x\"]]")))]
+    assert.deepStrictEqual(kinds(events), ["notice replayed", "session/bound", "assistant/chunk", "assistant/chunk", "harness/end"])
+    assert.strictEqual(asked, 1)
+    assert.deepStrictEqual(withoutBound(yield* turn(session, ["say", "y"])), [chunk("y"), end("y")])
+    assert.strictEqual(asked, 1)
+  }))
+
+  test("goes on without history where there is none to tell", Effect.gen(function*() {
+    for (const resume of [{ harnessSessionId: undefined, onLost: "fresh" }, { harnessSessionId: undefined, onLost: "replay" }] as const) {
+      const session = yield* open({ resume })
+      assert.deepStrictEqual(kinds(yield* turn(session, ["say", "x"])), ["notice fresh_session", "session/bound", "assistant/chunk", "harness/end"])
+    }
+  }))
+
   test("fails the turn when a restart finds the session lost", Effect.gen(function*() {
     const session = yield* open({ modes: [undefined, "lost"] })
     const id = boundId(yield* turn(session, ["say", "a"]))

@@ -120,6 +120,23 @@ export const cases: ReadonlyArray<Case> = [
       })
   },
   {
+    name: "a session that the harness has lost, or never had, is told its history once where that is asked for",
+    needs: ["echo"],
+    run: (bench) =>
+      Effect.gen(function*() {
+        if (bench.harness.capabilities.resume === "unsupported") return
+        for (const harnessSessionId of [unknownId, undefined]) {
+          const replayed = yield* bench.open("echo", { resume: { harnessSessionId, onLost: "replay", history: Effect.succeed("what was said") } })
+          const { events, output } = yield* Bench.turn(replayed, "hello")
+          assert.deepEqual(Bench.prompts(output.text), ["what was said\n\nhello"])
+          assert.deepEqual(Bench.notices(events).filter((kind) => kind === "replayed" || kind === "fresh_session"), ["replayed"])
+          const again = yield* Bench.turn(replayed, "again")
+          assert.deepEqual(Bench.prompts(again.output.text), ["what was said\n\nhello", "again"])
+          yield* replayed.close
+        }
+      })
+  },
+  {
     name: "a program that died between two turns is started again and keeps its context",
     needs: ["ready_then_dies"],
     run: (bench) =>
