@@ -7,7 +7,7 @@
  * `--flag=value`, because `--task --model x` is nearly always a forgotten value.
  */
 import { parseArgs } from "node:util"
-import { type Command, type Flag, shownValue } from "./Flag.ts"
+import { type Command, type Flag, runnable, shownValue, wordOf } from "./Flag.ts"
 import { nearest } from "./Suggestion.ts"
 
 /** What is wrong with a command line, and what to type instead. */
@@ -69,6 +69,13 @@ const problemOf = (flag: Flag, value: string): Fault | undefined => {
         ? undefined
         : { message: `${name} is ${quote(value)}; it takes a number of seconds above 0`, remedy: `Write for example ${name} 90 or ${name} 0.5.` }
     }
+    case "whole": {
+      const { least, shown } = flag.value
+      const number = /^[0-9]+$/.test(value) ? Number(value) : NaN
+      return Number.isSafeInteger(number) && number >= least
+        ? undefined
+        : { message: `${name} is ${quote(value)}; it takes a whole number from ${least}`, remedy: `Write ${name} ${shown}, for example ${name} ${Math.max(least, 20)}.` }
+    }
     case "variable":
       return /^[A-Za-z_][A-Za-z0-9_]*=/.test(value)
         ? undefined
@@ -85,12 +92,12 @@ const unknownFlag = (raw: string, command: Command, commands: ReadonlyArray<Comm
   const name = raw.replace(/^-+/, "")
   const meant = nearest(name, [...command.flags.map((flag) => flag.name), "help", "version"])
   if (meant !== undefined) return fault(`${command.name} has no flag ${quote(raw)}`, `Did you mean --${meant}? ${helpOf(command)}`)
-  const elsewhere = commands.filter((each) => each.flags.some((flag) => flag.name === name)).map((each) => each.name)
+  const elsewhere = runnable(commands).filter((each) => each.flags.some((flag) => flag.name === name)).map((each) => each.name)
   return fault(
     `${command.name} has no flag ${quote(raw)}`,
     elsewhere.length === 0
-      ? `${helpOf(command)} A task that begins with a dash stands after \`--\`.`
-      : `${elsewhere.join(" and ")} ${elsewhere.length === 1 ? "has" : "have"} it. ${helpOf(command)}`
+      ? `${helpOf(command)}${command.positionals.length === 0 ? "" : " What begins with a dash and is no flag stands after `--`."}`
+      : `${elsewhere.slice(0, 3).join(" and ")} ${elsewhere.length === 1 ? "has" : "have"} it. ${helpOf(command)}`
   )
 }
 
@@ -154,7 +161,7 @@ const parseCommand = (command: Command, args: ReadonlyArray<string>, commands: R
     given.set(flag.name, values)
   }
   const [extra] = positionals.slice(command.positionals.length)
-  if (extra !== undefined) {
+  if (extra !== undefined && command.positionals.at(-1)?.isRepeatable !== true) {
     return fault(
       `${command.name} takes ${command.positionals.length === 0 ? "no arguments" : `${command.positionals.length === 1 ? "one argument" : `${command.positionals.length} arguments`}`}; ${quote(extra)} is one too many`,
       `Put quotes around an argument of several words. ${helpOf(command)}`
@@ -165,35 +172,68 @@ const parseCommand = (command: Command, args: ReadonlyArray<string>, commands: R
   return { _tag: "Run", command, given, positionals }
 }
 
-/** Reads the words after the program's name. */
-export const parse = (args: ReadonlyArray<string>, commands: ReadonlyArray<Command>): Parsed => {
-  const [first, ...rest] = args
-  const names = commands.map((command) => command.name)
-  if (first === undefined) return fault("no command was given", `Give one of ${names.join(", ")}. ${helpOf(undefined)}`)
-  if (first === "--help" || first === "-h") return { _tag: "Help", command: undefined }
-  if (first === "--version" || first === "-V") return { _tag: "Version" }
-  if (first === "help") {
-    const asked = rest[0]
-    if (asked === undefined) return { _tag: "Help", command: undefined }
-    const command = commands.find(({ name }) => name === asked)
-    if (command !== undefined) return { _tag: "Help", command }
-    return unknownCommand(asked, names)
+/** The table's commands as they are typed, for a sentence. */
+const listed = (commands: ReadonlyArray<Command>): string => `Give one of ${commands.map(wordOf).join(", ")}.`
+
+/**
+ * Reads words where a command has to stand first; `behind` is the command whose
+ * own ones they are.
+ */
+const parseAmong = (
+  [first, ...rest]: ReadonlyArray<string>,
+  commands: ReadonlyArray<Command>,
+  behind: Command | undefined,
+  all: ReadonlyArray<Command>
+): Parsed => {
+  const path = behind === undefined ? "" : `${behind.name} `
+  if (first === undefined) {
+    return fault(behind === undefined ? "no command was given" : `${behind.name} needs a command`, `${listed(commands)} ${helpOf(behind)}`)
   }
-  const command = commands.find(({ name }) => name === first)
-  if (command !== undefined) return parseCommand(command, rest, commands)
-  return first.startsWith("-")
-    ? fault(`there is no flag ${quote(first)} before a command`, `Flags follow their command, as in \`turnpike run --harness NAME\`. ${helpOf(undefined)}`)
-    : unknownCommand(first, names)
+  if (first === "--help" || first === "-h") return { _tag: "Help", command: behind }
+  if (first === "--version" || first === "-V") return { _tag: "Version" }
+  if (first === "help") return parseHelp(rest, commands, behind, all)
+  const command = commands.find((each) => wordOf(each) === first)
+  if (command !== undefined) return command.commands === undefined ? parseCommand(command, rest, all) : parseAmong(rest, command.commands, command, all)
+  if (!first.startsWith("-")) return unknownCommand(first, commands, behind, all)
+  // A flag that stands before the command that it belongs to.
+  const meant = rest.find((word) => commands.some((each) => wordOf(each) === word))
+  return fault(
+    `there is no flag ${quote(first)} before a command`,
+    `Flags follow their command, as in \`turnpike ${path}${behind === undefined ? "run --harness NAME" : `${meant ?? "list"} --json`}\`. ${helpOf(behind)}`
+  )
 }
 
-const unknownCommand = (asked: string, names: ReadonlyArray<string>): Parsed => {
-  const meant = nearest(asked, names)
+const parseHelp = (
+  [asked, ...rest]: ReadonlyArray<string>,
+  commands: ReadonlyArray<Command>,
+  behind: Command | undefined,
+  all: ReadonlyArray<Command>
+): Parsed => {
+  if (asked === undefined) return { _tag: "Help", command: behind }
+  const command = commands.find((each) => wordOf(each) === asked)
+  if (command === undefined) return unknownCommand(asked, commands, behind, all)
+  return command.commands === undefined ? { _tag: "Help", command } : parseHelp(rest, command.commands, command, all)
+}
+
+/** Reads the words after the program's name. */
+export const parse = (args: ReadonlyArray<string>, commands: ReadonlyArray<Command>): Parsed => parseAmong(args, commands, undefined, commands)
+
+/** The command that a word probably means: one of these, by its word or by another one for it, or one that stands elsewhere. */
+const commandMeant = (asked: string, commands: ReadonlyArray<Command>, all: ReadonlyArray<Command>): Command | undefined => {
+  const word = nearest(asked, commands.map(wordOf))
+  return commands.find((each) => each.synonyms?.includes(asked) === true) ??
+    commands.find((each) => wordOf(each) === word) ??
+    runnable(all).find((each) => wordOf(each) === asked)
+}
+
+const unknownCommand = (asked: string, commands: ReadonlyArray<Command>, behind: Command | undefined, all: ReadonlyArray<Command>): Parsed => {
+  const meant = commandMeant(asked, commands, all)
   return fault(
-    `there is no command ${quote(asked)}`,
+    `there is no command ${quote(behind === undefined ? asked : `${behind.name} ${asked}`)}`,
     meant !== undefined
-      ? `Did you mean \`turnpike ${meant}\`? ${helpOf(undefined)}`
-      : /\s/.test(asked)
+      ? `Did you mean \`turnpike ${meant.name}\`? ${helpOf(behind)}`
+      : behind === undefined && /\s/.test(asked)
       ? `A task is given to run: turnpike run --harness NAME ${quote(asked)}. ${helpOf(undefined)}`
-      : `Give one of ${names.join(", ")}. ${helpOf(undefined)}`
+      : `${listed(commands)} ${helpOf(behind)}`
   )
 }

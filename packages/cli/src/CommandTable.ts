@@ -2,6 +2,7 @@
  * The commands of the binary: what each takes and what its help says.
  */
 import * as Flag from "./Flag.ts"
+import * as SessionsTable from "./sessions/SessionsTable.ts"
 
 const dataDir = Flag.text("data-dir", "DIR", "Where sessions are remembered. Else TURNPIKE_HOME, else the state directory of the platform.")
 
@@ -9,7 +10,7 @@ const dataDir = Flag.text("data-dir", "DIR", "Where sessions are remembered. Els
 const session: ReadonlyArray<Flag.Flag> = [
   Flag.text("harness", "NAME", "The agent to run on: `turnpike doctor` lists them. Absent: the session's own, else the only one that can be used here.", { field: "harness" }),
   Flag.text("session", "ID", "The session that the task belongs to; begun if there is none. Absent: a new one.", { field: "session.id" }),
-  Flag.choice("resume", ["fail", "fresh", "replay"], "The session must exist. What to do if the harness lost it: fail, or go on without its history.", { field: "session.resume" }),
+  Flag.choice("resume", ["fail", "fresh", "replay"], "The session must exist. What to do if the harness lost it: fail, go on without its history (fresh), or tell it to a new one (replay).", { field: "session.resume" }),
   Flag.text("model", "NAME", "The model. Absent: the harness's own choice.", { field: "model" }),
   Flag.text("system-file", "FILE", "Instructions added to the harness's own; `-` is standard input.", { field: "system" }),
   Flag.text("allow-tool", "NAME", "A tool that may be used: read, search, edit, execute, fetch, or the harness's own name. Absent: read and search.", { isRepeatable: true, field: "tools" }),
@@ -134,4 +135,4 @@ const validate: Flag.Command = {
   exits: [["0", "valid"], ["1", "the file could not be read"], ["3", "not valid"]]
 }
 
-export const commands: ReadonlyArray<Flag.Command> = [run, chat, doctor, schema, validate]
+export const commands: ReadonlyArray<Flag.Command> = [run, chat, SessionsTable.make(dataDir), doctor, schema, validate]

@@ -12,6 +12,8 @@ export type Value =
   | { readonly kind: "choice"; readonly choices: ReadonlyArray<string> }
   /** A number above 0. */
   | { readonly kind: "seconds" }
+  /** A whole number, `least` or more. `shown` is its name in the help, such as `SEQ`. */
+  | { readonly kind: "whole"; readonly shown: string; readonly least: number }
   /** `NAME=VALUE`. */
   | { readonly kind: "variable" }
 
@@ -28,9 +30,12 @@ export interface Positional {
   readonly name: string
   readonly help: string
   readonly isRequired: boolean
+  /** Whether it takes all that follow; of the last one alone. */
+  readonly isRepeatable?: boolean
 }
 
 export interface Command {
+  /** The words after `turnpike`, such as `run` or `sessions log`. */
   readonly name: string
   /** One line for the list of commands. */
   readonly summary: string
@@ -42,7 +47,18 @@ export interface Command {
   readonly examples: ReadonlyArray<readonly [command: string, what: string]>
   /** Exit codes whose meaning for this command differs from the general table or adds to it. */
   readonly exits?: ReadonlyArray<readonly [code: string, meaning: string]>
+  /** The commands that stand behind this one's word. Where there are some it does nothing by itself, and takes no flags. */
+  readonly commands?: ReadonlyArray<Command>
+  /** Words that others have for it. They are not taken, but understood. */
+  readonly synonyms?: ReadonlyArray<string>
 }
+
+/** The last of a command's words. */
+export const wordOf = ({ name }: Command): string => name.slice(name.lastIndexOf(" ") + 1)
+
+/** The commands that do something, those behind others included. */
+export const runnable = (commands: ReadonlyArray<Command>): ReadonlyArray<Command> =>
+  commands.flatMap((command) => command.commands === undefined ? [command] : runnable(command.commands))
 
 interface Extra {
   readonly isRepeatable?: boolean
@@ -64,6 +80,7 @@ export const text = (name: string, shown: string, help: string, extra: Extra = {
 export const choice = (name: string, choices: ReadonlyArray<string>, help: string, extra: Extra = {}): Flag =>
   make(name, { kind: "choice", choices }, help, extra)
 export const seconds = (name: string, help: string, extra: Extra = {}): Flag => make(name, { kind: "seconds" }, help, extra)
+export const whole = (name: string, shown: string, help: string, least = 0): Flag => make(name, { kind: "whole", shown, least }, help, {})
 export const variable = (name: string, help: string, extra: Extra = {}): Flag => make(name, { kind: "variable" }, help, extra)
 
 /** How a flag's value is shown, such as `FILE` or `wait|kill`; empty for a switch. */
@@ -74,6 +91,7 @@ export const shownValue = ({ value }: Flag): string => {
     case "boolean":
       return "true|false"
     case "text":
+    case "whole":
       return value.shown
     case "choice":
       return value.choices.join("|")

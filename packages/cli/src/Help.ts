@@ -2,7 +2,7 @@
  * The help texts, made from the tables of commands.
  */
 import { commands } from "./CommandTable.ts"
-import { type Command, type Flag, shownValue } from "./Flag.ts"
+import { type Command, type Flag, shownValue, wordOf } from "./Flag.ts"
 
 const width = 96
 
@@ -77,8 +77,28 @@ export const root = (version: string): string =>
     ""
   ].join("\n")
 
+/** The help of a command that is a word before others. */
+const ofGroup = (command: Command, commands: ReadonlyArray<Command>): string =>
+  [
+    `turnpike ${command.name}: ${command.summary}`,
+    "",
+    "Usage:",
+    ...command.usage.map((line) => `  ${line}`),
+    ...command.about.flatMap((paragraph) => ["", ...wrap(paragraph, width)]),
+    "",
+    "Commands:",
+    ...table(commands.map((each) => [wordOf(each), each.summary])),
+    "",
+    "Examples:",
+    ...command.examples.flatMap(([line, what]) => [`  # ${what}`, `  ${line}`]),
+    "",
+    `\`turnpike ${command.name} COMMAND --help\` says all about one of them.`,
+    ""
+  ].join("\n")
+
 /** The help of one command. */
 export const of = (command: Command): string => {
+  if (command.commands !== undefined) return ofGroup(command, command.commands)
   const own = command.exits ?? []
   const codes = [...own, ...exits.filter(([code]) => !own.some(([mine]) => mine === code))]
     .filter(([code]) => own.length === 0 || own.some(([mine]) => mine === code) || code === "1" || code === "2" || (command.name === "chat"))

@@ -66,6 +66,7 @@ const main = async (args: ReadonlyArray<string>): Promise<number> => {
         case "validate":
           return (await import("./ValidateCommand.ts")).main(given, positionals)
         default:
+          if (parsed.command.name.startsWith("sessions ")) return (await import("./SessionsCommand.ts")).main(parsed.command.name, given, positionals)
           throw new Error(`the command ${parsed.command.name} has no module`)
       }
     }

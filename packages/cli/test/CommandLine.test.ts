@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Parsed, parse, quote } from "../src/CommandLine.ts"
 import { commands } from "../src/CommandTable.ts"
+import { wordOf } from "../src/Flag.ts"
 
 const read = (...args: ReadonlyArray<string>): Parsed => parse(args, commands)
 
@@ -16,6 +17,9 @@ const given = (...args: ReadonlyArray<string>) => {
   if (parsed._tag !== "Run") throw new Error(`${args.join(" ")} was taken as ${parsed._tag}: ${JSON.stringify(parsed)}`)
   return { flags: Object.fromEntries(parsed.given), positionals: parsed.positionals }
 }
+
+/** The words behind `turnpike sessions`, in the order of its table. */
+const words = (commands.find(({ name }) => name === "sessions")?.commands ?? []).map(wordOf)
 
 describe("a command line", () => {
   it("names flags before, after and around the argument", () => {
@@ -57,8 +61,32 @@ describe("a command line", () => {
     for (const line of [["--version"], ["-V"], ["run", "--version"], ["doctor", "-V"]]) assert.deepStrictEqual(read(...line), { _tag: "Version" })
   })
 
+  it("finds a command behind another one, with its flags and arguments", () => {
+    const parsed = read("sessions", "log", "demo", "--follow", "--after", "12", "--format=text")
+    if (parsed._tag !== "Run") throw new Error(parsed._tag)
+    assert.deepStrictEqual([parsed.command.name, Object.fromEntries(parsed.given), parsed.positionals], [
+      "sessions log",
+      { follow: ["true"], after: ["12"], format: ["text"] },
+      ["demo"]
+    ])
+    assert.deepStrictEqual(given("sessions", "delete", "one", "two", "--yes", "three"), { flags: { yes: ["true"] }, positionals: ["one", "two", "three"] })
+    assert.deepStrictEqual(given("sessions", "send", "demo", "--", "--steer").positionals, ["demo", "--steer"])
+  })
+
+  it("answers help and version behind a command", () => {
+    const helpOf = (...line: ReadonlyArray<string>) => {
+      const parsed = read(...line)
+      return parsed._tag === "Help" ? parsed.command?.name : parsed
+    }
+    for (const line of [["sessions", "--help"], ["sessions", "-h"], ["sessions", "help"], ["help", "sessions"]]) assert.strictEqual(helpOf(...line), "sessions")
+    for (const line of [["sessions", "log", "--help"], ["sessions", "help", "log"], ["help", "sessions", "log"], ["sessions", "log", "x", "y", "-h"]]) {
+      assert.strictEqual(helpOf(...line), "sessions log")
+    }
+    for (const line of [["sessions", "--version"], ["sessions", "log", "-V"]]) assert.deepStrictEqual(read(...line), { _tag: "Version" })
+  })
+
   it.each([
-    [[], "no command was given", "Give one of run, chat, doctor, schema, validate."],
+    [[], "no command was given", "Give one of run, chat, sessions, doctor, schema, validate."],
     [["rnu"], "there is no command \"rnu\"", "Did you mean `turnpike run`?"],
     [["fix the bug"], "there is no command \"fix the bug\"", "A task is given to run: turnpike run --harness NAME \"fix the bug\"."],
     [["help", "docter"], "there is no command \"docter\"", "Did you mean `turnpike doctor`?"],
@@ -66,8 +94,8 @@ describe("a command line", () => {
     [["run", "--harnes", "claude"], "run has no flag \"--harnes\"", "Did you mean --harness?"],
     [["run", "--hraness=claude"], "run has no flag \"--hraness\"", "Did you mean --harness?"],
     [["run", "--time", "5"], "run has no flag \"--time\"", "Did you mean --timeout?"],
-    [["run", "--frobnicate"], "run has no flag \"--frobnicate\"", "`turnpike run --help` lists what it takes. A task that begins with a dash stands after `--`."],
-    [["run", "-x"], "run has no flag \"-x\"", "`turnpike run --help` lists what it takes. A task that begins with a dash stands after `--`."],
+    [["run", "--frobnicate"], "run has no flag \"--frobnicate\"", "`turnpike run --help` lists what it takes. What begins with a dash and is no flag stands after `--`."],
+    [["run", "-x"], "run has no flag \"-x\"", "`turnpike run --help` lists what it takes. What begins with a dash and is no flag stands after `--`."],
     [["chat", "--result-file", "x"], "chat has no flag \"--result-file\"", "run has it."],
     [["run", "--harness"], "--harness has no value", "Write --harness NAME."],
     [["run", "--task", "--model", "x"], "--task has no value", "Write --task TEXT; a value that begins with a dash is written --task=…"],
@@ -83,7 +111,26 @@ describe("a command line", () => {
     [["run", "--env", "1A=secret"], "--env is \"1A\"=…; it takes NAME=VALUE, a name being letters, digits and _", "Write for example --env LANG=C."],
     [["run", "one", "two"], "run takes one argument; \"two\" is one too many", "Put quotes around an argument of several words."],
     [["chat", "hello"], "chat takes no arguments; \"hello\" is one too many", "Put quotes around an argument of several words."],
-    [["validate"], "validate needs CONTRACT", "`turnpike schema` lists them."]
+    [["validate"], "validate needs CONTRACT", "`turnpike schema` lists them."],
+    [["session", "list"], "there is no command \"session\"", "Did you mean `turnpike sessions`?"],
+    [["explain"], "there is no command \"explain\"", "Did you mean `turnpike sessions explain`?"],
+    [["sessions"], "sessions needs a command", `Give one of ${words.join(", ")}.`],
+    [["sessions", "lsit"], "there is no command \"sessions lsit\"", "Did you mean `turnpike sessions list`?"],
+    [["sessions", "rm", "demo"], "there is no command \"sessions rm\"", "Did you mean `turnpike sessions delete`?"],
+    [["sessions", "ls"], "there is no command \"sessions ls\"", "Did you mean `turnpike sessions list`?"],
+    [["sessions", "help", "fsck"], "there is no command \"sessions fsck\"", "Did you mean `turnpike sessions repair`?"],
+    [["sessions", "frobnicate"], "there is no command \"sessions frobnicate\"", `Give one of ${words.join(", ")}.`],
+    [["sessions", "run"], "there is no command \"sessions run\"", "Did you mean `turnpike run`?"],
+    [["sessions", "--json", "show"], "there is no flag \"--json\" before a command", "Flags follow their command, as in `turnpike sessions show --json`."],
+    [["sessions", "log", "x", "--folow"], "sessions log has no flag \"--folow\"", "Did you mean --follow?"],
+    [["sessions", "list", "--follow"], "sessions list has no flag \"--follow\"", "sessions log has it."],
+    [["sessions", "log", "x", "--after", "soon"], "--after is \"soon\"; it takes a whole number from 0", "Write --after SEQ, for example --after 20."],
+    [["sessions", "log", "x", "--after=-1"], "--after is \"-1\"; it takes a whole number from 0", "Write --after SEQ, for example --after 20."],
+    [["sessions", "fork", "x", "--at", "99999999999999999999"], "--at is \"99999999999999999999\"; it takes a whole number from 0", "Write --at SEQ, for example --at 20."],
+    [["sessions", "list", "--limit", "0"], "--limit is \"0\"; it takes a whole number from 1", "Write --limit N, for example --limit 20."],
+    [["sessions", "show"], "sessions show needs ID", "The session; `turnpike sessions list` lists them."],
+    [["sessions", "delete"], "sessions delete needs ID…", "One session or several."],
+    [["sessions", "send", "x", "two", "words"], "sessions send takes 2 arguments; \"words\" is one too many", "Put quotes around an argument of several words."]
   ])("refuses %j", (args, message, remedy) => {
     assert.deepStrictEqual(refused(...args), [message, remedy])
   })

@@ -35,7 +35,7 @@ describe.concurrent("turnpike", () => {
   }, 30_000)
 
   it("prints help on standard output", async () => {
-    for (const args of [["--help"], ["help"], ...commands.map(({ name }) => [name, "--help"])]) {
+    for (const args of [["--help"], ["help"], ...commands.map(({ name }) => [name, "--help"]), ["sessions", "log", "--help"]]) {
       const { code, stderr, stdout } = await Turnpike.run(args, options)
       assert.deepStrictEqual([code, stderr], [0, ""])
       assert.match(stdout, /^turnpike .*\n\nUsage:/)
@@ -47,7 +47,7 @@ describe.concurrent("turnpike", () => {
       code: 2,
       signal: null,
       stdout: "",
-      stderr: "turnpike: no command was given\n  code: USAGE\n  what to do: Give one of run, chat, doctor, schema, validate. `turnpike --help` lists what it takes.\n"
+      stderr: "turnpike: no command was given\n  code: USAGE\n  what to do: Give one of run, chat, sessions, doctor, schema, validate. `turnpike --help` lists what it takes.\n"
     })
     assert.deepStrictEqual(await Turnpike.run(["rnu", "--harness", "x"], options), {
       code: 2,

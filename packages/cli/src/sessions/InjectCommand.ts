@@ -1,0 +1,73 @@
+/**
+ * `turnpike sessions inject`: tells a session something, in its inbox or as a turn
+ * of its own without a model call.
+ */
+import { Failure, type Verdict } from "@turnpike/contract"
+import { SessionLog, SessionStore } from "@turnpike/kernel"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import { type Given, isOn, one } from "../CommandLine.ts"
+import * as Composition from "../Composition.ts"
+import { refuse } from "../Refusal.ts"
+import * as Store from "../Store.ts"
+import * as Delivery from "./Delivery.ts"
+import * as MessageText from "./MessageText.ts"
+import * as Sessions from "./Sessions.ts"
+import * as SessionsProgram from "./SessionsProgram.ts"
+
+const source = "user"
+
+const failureOf = (cause: Cause.Cause<SessionStore.SessionStoreError>): Failure.Failure => {
+  const squashed = Cause.squash(cause)
+  return squashed instanceof SessionStore.SessionStoreError ? squashed.failure : Failure.make("INTERNAL", `the text could not be written: ${Cause.pretty(cause)}`)
+}
+
+/**
+ * Writes the text as a turn of its own and answers its number. A turn that was
+ * begun is ended, whatever comes between; where even that fails, whoever opens the
+ * session next closes it.
+ */
+const writeTurn = (log: SessionLog.SessionLog, text: string): Effect.Effect<number, SessionStore.SessionStoreError> =>
+  Effect.gen(function*() {
+    const turn = log.lastTurn() + 1
+    yield* log.append({ type: "turn/start", data: { turn, trigger: { kind: "injection", source } } })
+    const told = yield* Effect.exit(log.append({ type: "context/message", data: { text, source }, surface_op: "append" }))
+    const verdict: Verdict.Verdict = Exit.isSuccess(told) ? { type: "completed" } : { type: "error", error: failureOf(told.cause) }
+    yield* log.append({ type: "turn/end", data: { turn, verdict } })
+    yield* told
+    return turn
+  }).pipe(Effect.uninterruptible)
+
+const asTurn = (given: Given, { id, store }: Sessions.Found, text: string): Effect.Effect<number, SessionsProgram.Problem, Scope.Scope> =>
+  Effect.gen(function*() {
+    const log = yield* SessionLog.open(store, id, Store.holder("sessions inject")).pipe(
+      Sessions.withRemedy("SESSION_BUSY", "Leave out `--as turn`: the text then waits, and the next step of whoever holds the session takes it.")
+    )
+    const { closed } = log.writer.recovery
+    if (closed.length > 0) Composition.say("turnpike: a turn that a crash had left open was closed first")
+    const turn = yield* writeTurn(log, text)
+    if (isOn(given, "json")) yield* SessionsProgram.writeJson({ session_id: id, turn })
+    else {
+      yield* SessionsProgram.write(`${turn}\n`)
+      Composition.say(`turnpike: the text is turn ${turn} of session ${id}`)
+    }
+    return 0
+  })
+
+const command = (given: Given, [asked = "", argument = ""]: ReadonlyArray<string>): Effect.Effect<number, SessionsProgram.Problem, Scope.Scope> =>
+  Effect.gen(function*() {
+    const isTurn = one(given, "as") === "turn"
+    const key = one(given, "key")
+    if (isTurn && key !== undefined) {
+      return yield* refuse("USAGE", "--key is for what goes into the inbox, and --as turn writes into the log", { remedy: "Leave out --key, or leave out --as turn." })
+    }
+    const found = yield* Sessions.find({ command: "sessions inject", given }, asked)
+    const text = yield* MessageText.read(argument)
+    return yield* isTurn
+      ? asTurn(given, found, text)
+      : Delivery.send(given, found, { kind: "inject", text, source, ...(key === undefined ? {} : { key }) })
+  })
+
+export const main = (given: Given, positionals: ReadonlyArray<string>): Promise<number> => SessionsProgram.run(command(given, positionals))

@@ -1,0 +1,46 @@
+/**
+ * `turnpike sessions log`: the events of a session, those that are there and, with
+ * `--follow`, those that are still to come.
+ */
+import { Style } from "@turnpike/channel-terminal"
+import type { SessionEvent } from "@turnpike/contract"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { type Given, isOn, one } from "../CommandLine.ts"
+import { refuse, type Refusal } from "../Refusal.ts"
+import * as LogText from "./LogText.ts"
+import * as Sessions from "./Sessions.ts"
+import * as SessionsProgram from "./SessionsProgram.ts"
+
+/** The format that flags choose, else text on a terminal and events elsewhere. */
+const format = (given: Given): Effect.Effect<"events" | "text", Refusal> => {
+  const chosen = one(given, "format")
+  const json = one(given, "json")
+  if (chosen !== undefined && json !== undefined) {
+    return Effect.fail(refuse("USAGE", "--format and --json each give the format", { remedy: "Leave out --json." }))
+  }
+  const isText = chosen === undefined ? (json === undefined ? process.stdout.isTTY === true : json === "false") : chosen === "text"
+  return Effect.succeed(isText ? "text" : "events")
+}
+
+const line = (event: SessionEvent.SessionEvent): string => `${JSON.stringify(event)}\n`
+
+const command = (given: Given, [asked = ""]: ReadonlyArray<string>): Effect.Effect<number, SessionsProgram.Problem, Scope.Scope> =>
+  Effect.gen(function*() {
+    const isText = (yield* format(given)) === "text"
+    const { header, id, store } = yield* Sessions.find({ command: "sessions log", given }, asked)
+    const after = one(given, "after") === undefined ? -1 : Number(one(given, "after"))
+    const events = isOn(given, "follow") ? store.follow(id, after) : store.read(id, after)
+    if (!isText) {
+      yield* Stream.runForEachArray(events, (some) => SessionsProgram.write(some.map(line).join("")))
+      return 0
+    }
+    const text = LogText.make(Style.choose(process.stdout.isTTY === true, process.env))
+    if (after < 0) yield* SessionsProgram.write(text.header(header))
+    yield* Stream.runForEachArray(events, (some) => SessionsProgram.write(some.map(text.add).join("")))
+    yield* SessionsProgram.write(text.end())
+    return 0
+  })
+
+export const main = (given: Given, positionals: ReadonlyArray<string>): Promise<number> => SessionsProgram.run(command(given, positionals))
