@@ -33,9 +33,6 @@ const secrets = (spec?: AgentRunSpec.AgentRunSpec): ReadonlyArray<string> => [
 /** Takes these secrets out of text, and whatever else looks like one. */
 export const redactor = (spec?: AgentRunSpec.AgentRunSpec): Redaction.Redactor => Redaction.withSecrets(secrets(spec))
 
-/** Takes these secrets out of text, and nothing else: for what a person is to read as it is. */
-export const hider = (spec: AgentRunSpec.AgentRunSpec): Redaction.Redactor => Redaction.values(secrets(spec))
-
 /** Writes a sentence for people to standard error. A reader that is gone changes nothing. */
 export const say = (text: string): void => {
   process.stderr.write(`${Printable.printable(text)}\n`)

@@ -29,16 +29,7 @@ type Receipt = InboxEntry.Receipt
 type StoreError = SessionStore.SessionStoreError
 
 /** What the driver needs of a session's log. */
-export interface Log {
-  /** Appends one event. What opens and closes a turn, and a prompt, is on disk when it returns. */
-  readonly append: (body: SessionEvent.Body) => Effect.Effect<SessionEvent.SessionEvent, StoreError>
-  /** The number of the last turn that was begun; 0 before the first. */
-  readonly lastTurn: () => number
-  /** The number of the turn that is open; `undefined` where none is. */
-  readonly openTurn: () => number | undefined
-  /** What has to be written before the open turn may end, in order, its end left out. */
-  readonly dangling: () => ReadonlyArray<SessionEvent.Body>
-}
+export type Log = Enclosure.Log
 
 /** A turn whose beginning is in the log, on disk. */
 export interface OpenTurn {

@@ -1,8 +1,19 @@
 /** The boundaries of a turn, as every writer of a log writes them. */
 import type { Failure, InboxEntry, SessionEvent, Verdict } from "@turnpike/contract"
 import * as Effect from "effect/Effect"
-import type { Log } from "../SessionDriver.ts"
 import type { SessionStoreError } from "../SessionStore.ts"
+
+/** A log whose turns are opened and closed. */
+export interface Log {
+  /** Appends one event. What opens and closes a turn, and a prompt, is on disk when it returns. */
+  readonly append: (body: SessionEvent.Body) => Effect.Effect<SessionEvent.SessionEvent, SessionStoreError>
+  /** The number of the last turn that was begun; 0 before the first. */
+  readonly lastTurn: () => number
+  /** The number of the turn that is open; `undefined` where none is. */
+  readonly openTurn: () => number | undefined
+  /** What has to be written before the open turn may end, in order, its end left out. */
+  readonly dangling: () => ReadonlyArray<SessionEvent.Body>
+}
 
 /** A receipt as a part of the conversation. */
 const messageOf = (receipt: InboxEntry.Receipt): SessionEvent.Body => {
