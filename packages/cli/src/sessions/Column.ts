@@ -39,20 +39,25 @@ export const fit = (text: string, columns: number): string => {
   if (text.length <= columns && isSimple(text)) return text
   // A character takes no more than two units for each column, but for marks, of which nobody needs that many.
   const line = Printable.oneLine(text, Number.isFinite(columns) ? Math.max(1, columns) * 4 : Number.MAX_SAFE_INTEGER)
+  return cut(line, columns)
+}
+
+/** A text of one line without what is beyond so many columns, which `…` stands for. */
+export const cut = (line: string, columns: number): string => {
   if (width(line) <= columns) return line
   let room = columns - 1
-  let cut = ""
+  let kept = ""
   for (const character of line) {
     room -= widthOf(character)
     if (room < 0) break
-    cut += character
+    kept += character
   }
-  return `${cut}…`
+  return `${kept}…`
 }
 
 /** The text cut and filled up to so many columns. */
 export const left = (text: string, columns: number): string => {
   if (text.length <= columns && isSimple(text)) return text.padEnd(columns)
-  const cut = fit(text, columns)
-  return `${cut}${" ".repeat(Math.max(0, columns - width(cut)))}`
+  const fitting = fit(text, columns)
+  return `${fitting}${" ".repeat(Math.max(0, columns - width(fitting)))}`
 }

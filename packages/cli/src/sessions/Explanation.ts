@@ -4,10 +4,10 @@
  * The verdict first, then the evidence, then what to do. It judges nothing anew:
  * what the log does not say is not said.
  */
-import { TurnText } from "@turnpike/channel-terminal"
+import { Printable, TurnText } from "@turnpike/channel-terminal"
 import { type InboxEntry, type SessionEvent, Verdict } from "@turnpike/contract"
 import type { SessionStore } from "@turnpike/kernel"
-import type * as TurnFacts from "./TurnFacts.ts"
+import * as TurnFacts from "./TurnFacts.ts"
 
 /** What a sentence is about. */
 export type EvidenceKind =
@@ -58,6 +58,9 @@ export interface Surroundings {
   readonly repeats: ReadonlyMap<InboxEntry.ReceiptId, { readonly id: InboxEntry.ReceiptId; readonly waits: boolean }>
 }
 
+/** A name as a part of a sentence. */
+const oneLine = (name: string): string => Printable.oneLine(name, 80)
+
 const times = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
 
 const seconds = (millis: number): string => TurnText.duration(Math.max(0, millis))
@@ -92,7 +95,7 @@ const ofVerdict = (facts: TurnFacts.TurnFacts, verdict: Verdict.Verdict, harness
     case "refusal":
       return `${turn} ended without success: the model refused`
     case "blocked":
-      return `${turn} ended before it began: its prompt was rejected by ${verdict.by === "" ? "a policy" : verdict.by}, and reached no model`
+      return `${turn} ended before it began: its prompt was rejected by ${verdict.by === "" ? "a policy" : TurnFacts.brief(verdict.by)}, and reached no model`
     case "aborted":
       return `${turn} was stopped: ${stops[verdict.cause]}`
     case "error":
@@ -118,7 +121,7 @@ const each = <A>(
 ]
 
 const beginning = ({ firstSeq, trigger }: TurnFacts.TurnFacts): Evidence => {
-  const by = "source" in trigger && trigger.source !== "user" ? ` from ${trigger.source}` : ""
+  const by = "source" in trigger && trigger.source !== "user" ? ` from ${TurnFacts.brief(trigger.source)}` : ""
   const why = {
     message: `a message${by} that was waiting began it`,
     injection: `it was begun to put a text${by} into the session`,
@@ -138,7 +141,7 @@ const harness = (facts: TurnFacts.TurnFacts, name: string): ReadonlyArray<Eviden
   const { bound, end } = facts
   if (bound !== undefined) {
     const { harness_version, model, resumed } = bound.data
-    const details = [harness_version, model].filter((detail) => detail !== undefined && detail !== "").join(", ")
+    const details = TurnFacts.brief([harness_version, model].filter((detail) => detail !== undefined && detail !== "").join(", "))
     return [{
       kind: "harness",
       seq: bound.seq,
@@ -214,7 +217,7 @@ const ending = (facts: TurnFacts.TurnFacts, { repeats }: Surroundings, name: str
         const repeat = repeats.get(id)
         return repeat === undefined
           ? []
-          : [{ kind: "recovery", text: `receipt ${id}, which it had taken, was put back as receipt ${repeat.id}${repeat.waits ? ", which waits" : ""}` }]
+          : [{ kind: "recovery", text: `receipt ${oneLine(id)}, which it had taken, was put back as receipt ${oneLine(repeat.id)}${repeat.waits ? ", which waits" : ""}` }]
       })
       return [
         { kind: "recovery", seq, text: "whoever opened the session next closed the turn" },
@@ -231,7 +234,7 @@ const errors = (facts: TurnFacts.TurnFacts): ReadonlyArray<Evidence> => {
   const verdict = facts.end?.verdict
   const told: ReadonlyArray<Evidence> = verdict?.type !== "error"
     ? []
-    : [{ kind: "error", ...(facts.end === undefined ? {} : { seq: facts.end.seq }), text: `${verdict.error.code}: ${verdict.error.message.replace(/\s+/g, " ").trim()}` }]
+    : [{ kind: "error", ...(facts.end === undefined ? {} : { seq: facts.end.seq }), text: `${verdict.error.code}: ${TurnFacts.brief(verdict.error.message)}` }]
   // The last thing before such an end repeats it.
   const isRepeated = ({ code }: { readonly code: string }) => verdict?.type === "error" && verdict.error.code === code
   const others = facts.errors.first.filter((error) => !isRepeated(error))
@@ -279,17 +282,19 @@ const nextOf = (facts: TurnFacts.TurnFacts, surroundings: Surroundings): string 
       const receipt = waiting(surroundings, facts)
       return receipt === undefined
         ? `${look}Go on with ${goOn}: what the turn did until then is in its log.`
-        : `${look}Its prompt waits as receipt ${receipt}: ${goOn} takes it.`
+        : `${look}Its prompt waits as receipt ${oneLine(receipt)}: ${goOn} takes it.`
     }
     default:
-      return `${look}${Verdict.failureOf(verdict)?.remedy ?? ""}`
+      return `${look}${TurnFacts.brief(Verdict.failureOf(verdict)?.remedy ?? "")}`
   }
 }
 
 /** Explains a turn. */
-export const make = (facts: TurnFacts.TurnFacts, surroundings: Surroundings): Explanation => {
+export const make = (facts: TurnFacts.TurnFacts, given: Surroundings): Explanation => {
   const { end } = facts
-  const { harness: name, holder } = surroundings
+  const name = oneLine(given.harness)
+  const holder = given.holder === undefined ? undefined : { ...given.holder, name: TurnFacts.brief(given.holder.name) }
+  const surroundings: Surroundings = { ...given, harness: name, holder }
   return {
     turn: facts.turn,
     trigger: facts.trigger,

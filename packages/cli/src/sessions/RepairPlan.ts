@@ -79,7 +79,7 @@ export const sentences = (repair: Repair, tools: ReadonlyMap<string, string>, is
     }
   })
   return [
-    ...(repair.cutBytes === 0 ? [] : [`${repair.cutBytes} bytes behind the last whole record ${be} cut off`]),
+    ...(repair.cutBytes === 0 ? [] : [`${repair.cutBytes} bytes behind the last whole record ${isDone ? "were" : be} cut off`]),
     ...closing,
     ...repair.requeued.map(({ id, retry_of, text }) =>
       retry_of === undefined || !isDone

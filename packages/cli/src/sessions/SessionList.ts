@@ -38,8 +38,10 @@ const harnessColumns = 10
 export const make = (columns: number, style: Style.Style): SessionList => {
   let idColumns: number | undefined
 
-  const row = (id: string, changed: string, turns: string, waiting: string, harness: string, rest: string, room: number): string =>
-    `${id}  ${changed.padEnd(changedColumns)} ${turns.padStart(5)} ${waiting.padStart(5)}  ${harness}  ${Column.fit(rest, room)}`.trimEnd()
+  const row = (id: string, changed: string, turns: string, waiting: string, harness: string, about: string): string => {
+    const line = `${id}  ${changed.padEnd(changedColumns)} ${turns.padStart(5)} ${waiting.padStart(5)}  ${harness}  ${about}`.trimEnd()
+    return Number.isFinite(columns) ? Column.cut(line, columns) : line
+  }
 
   return {
     rows: (sessions, now) => {
@@ -47,13 +49,12 @@ export const make = (columns: number, style: Style.Style): SessionList => {
       const bounded = Number.isFinite(columns)
       const isFirst = idColumns === undefined
       const width = idColumns ??= Math.min(maxIdColumns, Math.max(2, ...sessions.map(({ header }) => header.id.length)))
-      const room = bounded ? Math.max(0, columns - width - changedColumns - harnessColumns - 17) : Number.POSITIVE_INFINITY
       const lines = sessions.map(({ header, holder, pending, turns, updated }) => {
         const id = bounded ? Column.left(header.id, width) : header.id.padEnd(width)
         const about = [...(holder === undefined ? [] : [`[${holder.name}]`]), ...(header.title === undefined ? [] : [header.title]), header.cwd].join(" · ")
-        return row(id, Moment.ago(updated, now), String(turns), pending === 0 ? "" : String(pending), Column.left(header.harness, harnessColumns), about, room)
+        return row(id, Moment.ago(updated, now), String(turns), pending === 0 ? "" : String(pending), Column.left(header.harness, harnessColumns), Column.fit(about, columns))
       })
-      const heading = row("ID".padEnd(width), "CHANGED", "TURNS", "WAIT", "HARNESS".padEnd(harnessColumns), "[HELD BY] TITLE · DIRECTORY", room)
+      const heading = row("ID".padEnd(width), "CHANGED", "TURNS", "WAIT", "HARNESS".padEnd(harnessColumns), "[HELD BY] TITLE · DIRECTORY")
       return `${[...(isFirst ? [style.paint("bold", heading)] : []), ...lines].join("\n")}\n`
     }
   }
