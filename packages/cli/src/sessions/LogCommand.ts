@@ -31,7 +31,12 @@ const command = (given: Given, [asked = ""]: ReadonlyArray<string>): Effect.Effe
     const isText = (yield* format(given)) === "text"
     const { header, id, store } = yield* Sessions.find({ command: "sessions log", given }, asked)
     const after = one(given, "after") === undefined ? -1 : Number(one(given, "after"))
-    const events = isOn(given, "follow") ? store.follow(id, after) : store.read(id, after)
+    const events = isOn(given, "follow")
+      ? Stream.mapError(store.follow(id, after), (error) =>
+        error.failure.code === "SESSION_UNKNOWN"
+          ? refuse("SESSION_UNKNOWN", `session ${id} was deleted`, { remedy: "Nothing more comes. `turnpike sessions list` lists those that there are." })
+          : error)
+      : store.read(id, after)
     if (!isText) {
       yield* Stream.runForEachArray(events, (some) => SessionsProgram.write(some.map(line).join("")))
       return 0
