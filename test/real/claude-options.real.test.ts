@@ -98,6 +98,9 @@ describe.concurrent("turnpike run --harness claude", () => {
       const told = succeeded(await bench.run({ task: "a", env: { ANTHROPIC_BASE_URL: model.url }, args: ["--allow-tool=execute"] }))
       assert.isTrue(fs.existsSync(path.join(bench.place.work, "done-in-background")))
       assert.deepStrictEqual(told.result?.background_killed, [])
+      // What Claude Code says by itself when the task has ended is told in the run that waited for it.
+      const own = told.events.flatMap((event) => event.type === "message" && event.origin === "background" ? [event.text] : [])
+      assert.isAbove(own.length, 0)
     } finally {
       await model.close()
     }

@@ -136,7 +136,7 @@ export const make = (style: Style): TurnText => {
       }
       case "turn_start":
         activity = "waiting for the agent"
-        return []
+        return event.trigger?.kind === "background" ? aside("dim", "· the agent goes on by itself") : []
       case "text_delta":
         if (isAside(event)) return []
         activity = "answering"

@@ -10,6 +10,7 @@ import { AgentRunOutcome, AgentRunResult, ProcessInfo } from "./AgentRunResult.t
 import { Capabilities } from "./Capabilities.ts"
 import { Failure } from "./Failure.ts"
 import { CallId, Count, Json, NonEmptyString, Ordinal, RunId, SessionId, Timestamp, UsDollars } from "./Scalars.ts"
+import { Trigger } from "./SessionEvent.ts"
 import { Decision, McpServer, NoticeKind, Origin } from "./TurnEvent.ts"
 import { partsWithinWhole } from "./Usage.ts"
 import { TerminalReason, Verdict } from "./Verdict.ts"
@@ -43,7 +44,10 @@ export const SessionStart = event("session_start", "The session is open.", {
 })
 
 export const TurnStart = event("turn_start", "A turn begins.", {
-  turn: Ordinal.annotateKey({ description: "1 for the session's first turn." })
+  turn: Ordinal.annotateKey({ description: "1 for the session's first turn." }),
+  trigger: Schema.optionalKey(Trigger).annotateKey({
+    description: "Why it began: a prompt and who wrote it, or the harness by itself. In a conversation others may write prompts, too."
+  })
 })
 export const TurnEnd = event("turn_end", "The turn has ended.", { turn: Ordinal, verdict: Verdict })
 export const TextDelta = event("text_delta", "A piece of the answer.", { text: Schema.String, origin })

@@ -86,4 +86,31 @@ export const Usage = Schema.Struct({ tokens: Tokens, cost: Cost }).annotate({
 })
 export type Usage = typeof Usage.Type
 
+/** What is known of two amounts together; a figure that one of them lacks is not known of both. */
+const both = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined || other === undefined ? undefined : one + other
+
+const sourceOf = (one: typeof Source.Type, other: typeof Source.Type): typeof Source.Type =>
+  one === "unavailable" || other === "unavailable" ? "unavailable" : one === "estimated" || other === "estimated" ? "estimated" : "reported"
+
+/** Figures with their source; without any nothing is known. */
+const known = <F extends Readonly<Record<string, number | undefined>>>(source: typeof Source.Type, figures: F) => {
+  const given = Object.entries(figures).filter(([, value]) => value !== undefined)
+  return source === "unavailable" || given.length === 0
+    ? { source: "unavailable" } as const
+    : { source, ...Object.fromEntries(given) as { readonly [k in keyof F]?: number } }
+}
+
+/** Two usages together. A figure that one of them lacks is left out; where none is left the sum is not available. */
+export const sum = (one: Usage, other: Usage): Usage => ({
+  tokens: known(sourceOf(one.tokens.source, other.tokens.source), {
+    input_tokens: both(one.tokens.input_tokens, other.tokens.input_tokens),
+    output_tokens: both(one.tokens.output_tokens, other.tokens.output_tokens),
+    cache_read_tokens: both(one.tokens.cache_read_tokens, other.tokens.cache_read_tokens),
+    cache_write_tokens: both(one.tokens.cache_write_tokens, other.tokens.cache_write_tokens),
+    reasoning_tokens: both(one.tokens.reasoning_tokens, other.tokens.reasoning_tokens)
+  }),
+  cost: known(sourceOf(one.cost.source, other.cost.source), { usd: both(one.cost.usd, other.cost.usd) })
+})
+
 export const unavailable: Usage = { tokens: { source: "unavailable" }, cost: { source: "unavailable" } }

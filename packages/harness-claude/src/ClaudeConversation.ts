@@ -4,8 +4,8 @@
  * It is a function of the records alone. One value of {@link State} stands for
  * the conversation with one process; a turn is within it from `prompt` to the
  * record that ends it. What Claude Code does on its own account, when one of its
- * background tasks has ended, is told with `origin: "background"` while a turn
- * waits behind it, and as late records otherwise.
+ * background tasks has ended, is told with `origin: "background"` while a prompt
+ * waits behind it, and is a turn of its own otherwise.
  */
 import { Failure, TurnEvent } from "@turnpike/contract"
 import { Dialect, type Frame, InstalledProgram, Notices } from "@turnpike/harness"
@@ -209,13 +209,15 @@ const init = (state: State, record: typeof ClaudeWire.Init.Type): Step => {
   const tells = turn !== undefined && told !== state.told
   if (tells) outputs.push(event(bound), ...differences(asked, record))
   if (own) outputs.push({ _tag: "Busy", busy: true })
+  if (turn === undefined) outputs.push({ _tag: "Own" })
   return step(
     {
       ...state,
       sessionId: record.session_id,
       told: tells ? told : state.told,
       ownTurn: own || state.ownTurn,
-      turn: begins ? { ...turn, begun: true } : turn
+      // One that nobody prompted has no prompt's id.
+      turn: begins ? { ...turn, begun: true } : turn ?? { ...ClaudeTurn.begin(""), begun: true }
     },
     ...outputs
   )
@@ -326,7 +328,7 @@ const result = (state: State, record: typeof ClaudeWire.ResultRecord.Type, frame
   const after: State = { ...state, costUsd: cost }
   const { turn } = state
   if (turn === undefined || (turn.announced && !turn.begun)) {
-    // The end of a turn that nobody prompted.
+    // The end of a turn that nobody prompted, while a prompt waits.
     return step({ ...after, ownTurn: false }, { _tag: "Busy", busy: false }, { _tag: "Late", frame })
   }
   const own: Outputs = state.ownTurn ? [{ _tag: "Busy", busy: false }] : []

@@ -175,6 +175,7 @@ const dialect = (
   needed: ClaudeWire.needed,
   interrupt: ClaudeConversation.interrupt,
   died: () => undefined,
+  hasOwnTurns: true,
   oneTurnPerProcess: false,
   endOfInput: "3 seconds"
 })

@@ -50,7 +50,8 @@ describe("ClaudeConversation, of recordings", () => {
     for (const [name, options] of Object.entries(recordings)) {
       const outputs = ofRecording(name, options)
       const endings = outputs.filter(({ _tag }) => _tag === "End" || _tag === "Fail" || _tag === "Kill").length
-      assert.strictEqual(endings, options.prompts?.length ?? 1, name)
+      const own = outputs.filter(({ _tag }) => _tag === "Own").length
+      assert.deepStrictEqual([own, endings], [name === "w5-background-task" ? 1 : 0, (options.prompts?.length ?? 1) + own], name)
       assert.deepStrictEqual(
         outputs.flatMap((output) => output._tag === "Event" && output.event.type === "notice" && output.event.data.kind === "unknown_frame" ? [output.event.data.message] : []),
         [],

@@ -55,6 +55,12 @@ export type Output =
   | { readonly _tag: "Tasks"; readonly tasks: ReadonlyArray<TurnEvent.BackgroundTask> }
   /** The harness works, or has stopped working, on its own account, outside any turn. */
   | { readonly _tag: "Busy"; readonly busy: boolean }
+  /**
+   * The harness begins a turn that nobody prompted. What follows is of that turn, up
+   * to its `End` or `Fail`; where nobody listens it becomes notices. Nothing is done
+   * while a prompt's turn is open.
+   */
+  | { readonly _tag: "Own" }
   /** The harness has ended its turn. */
   | { readonly _tag: "End"; readonly end: TurnEvent.TurnEnd["data"] }
   /** The harness has ended its turn and says that it failed. Its process stays. */
@@ -125,6 +131,8 @@ export interface Dialect<State> {
   readonly interrupt: ((state: State) => Step<State>) | undefined
   /** Why a process that went away in the middle of a turn did so; `undefined` leaves the explanation to the session. */
   readonly died: (evidence: Evidence) => Failure.Failure | undefined
+  /** Whether the program begins turns by itself, as `Own` tells. */
+  readonly hasOwnTurns?: boolean
   /** Whether the program ends by itself after each turn. Its exit is then waited for and told. */
   readonly oneTurnPerProcess: boolean
   /** How long the program gets to end by itself once its input has ended. */

@@ -45,6 +45,15 @@ export interface Options<State> {
   readonly redact: Redaction.Redactor
 }
 
+/** A turn that the harness began by itself. */
+interface Own<State> {
+  readonly turn: LiveTurn.LiveTurn<State>
+  /** Whether somebody has begun to read it. */
+  isRead: boolean
+  /** Completes when it is read to its end, or taken over. */
+  readonly over: Deferred.Deferred<void>
+}
+
 const closedUnderTurn = TurnError.io("the session was closed while the turn ran")
 const sessionClosed = TurnError.io("the session is closed; open it again to go on")
 
@@ -70,6 +79,9 @@ export const open = <State>(
     /** Sends the last turn's prompt. */
     let prompting: Fiber.Fiber<void> | undefined
     let closed = false
+    let listener: ((events: Stream.Stream<TurnEvent.TurnEvent, TurnError.TurnError>) => Effect.Effect<void>) | undefined
+    /** The turn that the harness began by itself. */
+    let own: Own<State> | undefined
     let held: Array<TurnEvent.Of<"notice">> = []
     let notKept = 0
     /** What the next prompt has to tell a harness that lost its history. */
@@ -92,7 +104,7 @@ export const open = <State>(
       Effect.suspend(() => {
         if (turn !== undefined) return Effect.asVoid(Queue.offer(turn.queue, event))
         // The last words of a process that was cut off belong to the turn that was cut off with it.
-        if (live.gone) return Effect.void
+        if (live.gone || event.type === "assistant/chunk") return Effect.void
         hold(event.type === "notice" ? event : Notices.lateFrame({ type: event.type, data: { ...event.data } }, redact))
         return Effect.void
       })
@@ -212,6 +224,8 @@ export const open = <State>(
             live.busy = output.busy
             settle(live)
           })
+        case "Own":
+          return beginOwn(live)
         case "End":
         case "Fail":
         case "Kill":
@@ -222,6 +236,55 @@ export const open = <State>(
           })
       }
     }
+
+    /** Opens a turn for what the harness does by itself, where somebody listens and no other is open. */
+    const beginOwn = (live: LiveProcess.LiveProcess<State>): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        const tell = listener
+        if (tell === undefined || current !== undefined || closed || live.gone) return Effect.void
+        return Effect.gen(function*() {
+          const turn = yield* LiveTurn.make<State>()
+          turn.live = live
+          current = turn
+          const begun: Own<State> = { turn, isRead: false, over: yield* Deferred.make<void>() }
+          own = begun
+          turn.mark = yield* live.child.mark
+          yield* Effect.forkIn(tell(ownEvents(begun)), sessionScope)
+        })
+      })
+
+    const endOwn = (ended: Own<State>) =>
+      Effect.suspend(() => {
+        if (own !== ended) return Effect.void
+        own = undefined
+        if (current === ended.turn) current = undefined
+        return Effect.asVoid(Deferred.succeed(ended.over, undefined))
+      })
+
+    const ownEvents = (begun: Own<State>): Stream.Stream<TurnEvent.TurnEvent, TurnError.TurnError> =>
+      Stream.unwrap(Effect.gen(function*() {
+        if (own !== begun || begun.isRead) return Stream.fromIterable(LiveTurn.takenOver)
+        begun.isRead = true
+        yield* Effect.addFinalizer(() =>
+          Effect.suspend(() => begun.turn.over ? settled(begun.turn) : abandon(begun.turn)).pipe(Effect.andThen(endOwn(begun)))
+        )
+        return Stream.fromQueue(begun.turn.queue)
+      }))
+
+    /** Waits for the end of a turn of the harness's own. One that nobody has begun to read goes on in the prompt's turn, as notices do. */
+    const afterOwn: Effect.Effect<ReadonlyArray<TurnEvent.TurnEvent>> = Effect.suspend(() => {
+      const begun = own
+      if (begun === undefined) return Effect.succeed([])
+      if (begun.isRead) return Effect.andThen(Deferred.await(begun.over), afterOwn)
+      return Effect.gen(function*() {
+        begun.turn.over = true
+        yield* Asks.cancelAll(begun.turn.asks)
+        const told = yield* Queue.clear(begun.turn.queue).pipe(Effect.orElseSucceed((): Array<TurnEvent.TurnEvent> => []))
+        yield* Queue.shutdown(begun.turn.queue)
+        yield* endOwn(begun)
+        return told.flatMap(LiveTurn.asBackground)
+      })
+    })
 
     const settle = (live: LiveProcess.LiveProcess<State>) => {
       if (live.gone || (live.tasks.length === 0 && !live.busy)) idle.openUnsafe()
@@ -411,8 +474,9 @@ export const open = <State>(
     const runTurn = (prompt: Prompt.Prompt): Stream.Stream<TurnEvent.TurnEvent, TurnError.TurnError> =>
       Stream.unwrap(Effect.gen(function*() {
         yield* Semaphore.takeScoped(lock, 1)
-        if (closed) return yield* sessionClosed
         const turn = yield* LiveTurn.make<State>()
+        const before = yield* afterOwn
+        if (closed) return yield* sessionClosed
         current = turn
         yield* Effect.addFinalizer(() =>
           Effect.suspend(() => turn.over ? settled(turn) : abandon(turn)).pipe(
@@ -421,6 +485,7 @@ export const open = <State>(
             }))
           )
         )
+        yield* Queue.offerAll(turn.queue, before.slice(0, LiveTurn.maxWaiting / 2))
         return yield* begin(turn, prompt)
       }))
 
@@ -474,6 +539,20 @@ export const open = <State>(
       sessionId: options.sessionId,
       runTurn,
       ...(dialect.steer === undefined ? {} : { steer }),
+      ...(dialect.hasOwnTurns === true
+        ? {
+          onOwnTurn: (next) =>
+            Effect.asVoid(Effect.acquireRelease(
+              Effect.sync(() => {
+                listener = next
+              }),
+              () =>
+                Effect.sync(() => {
+                  if (listener === next) listener = undefined
+                })
+            ))
+        } satisfies Pick<Harness.HarnessSession, "onOwnTurn">
+        : {}),
       interrupt,
       backgroundDone: idle.await,
       close

@@ -3,7 +3,7 @@ import { TurnEvent } from "@turnpike/contract"
 import { Dialect, WarmSession } from "@turnpike/harness"
 import { Harness, HarnessError, Permission, Prompt, TurnError } from "@turnpike/kernel"
 import { Supervisor } from "@turnpike/process"
-import { Effect, Exit, Fiber, Option, Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Option, Queue, Scope, Stream } from "effect"
 import * as Toy from "./support/toyDialect.ts"
 
 const supervisor = Supervisor.layer({ containment: "group", reapOrphans: false })
@@ -232,6 +232,82 @@ describe("WarmSession", () => {
       const session = yield* open({ resume })
       assert.deepStrictEqual(kinds(yield* turn(session, ["say", "x"])), ["notice fresh_session", "session/bound", "assistant/chunk", "harness/end"])
     }
+  }))
+
+  /** The turns that the harness begins by itself, each whole, as they are read. */
+  const listening = (session: Harness.HarnessSession) =>
+    Effect.gen(function*() {
+      const turns = yield* Queue.unbounded<ReadonlyArray<string>>()
+      assert.isDefined(session.onOwnTurn)
+      yield* session.onOwnTurn((events) =>
+        Stream.runCollect(events).pipe(
+          Effect.match({ onFailure: ({ failure }) => [failure.code as string], onSuccess: (all) => kinds([...all]) }),
+          Effect.flatMap((told) => Queue.offer(turns, told)),
+          Effect.asVoid
+        ))
+      return turns
+    })
+
+  test("tells a turn that the harness begins by itself to whoever listens, with its own ending; a prompt waits for it", Effect.gen(function*() {
+    const session = yield* open()
+    const turns = yield* listening(session)
+    yield* turn(session, ["later", 50, [["say", "by"], ["say", "myself"], ["sleep", 100]]])
+    const told = yield* Queue.take(turns)
+    assert.deepStrictEqual(told, ["assistant/chunk", "assistant/chunk", "harness/end"])
+    yield* turn(session, ["later", 20, [["say", "slow"], ["sleep", 300], ["say", "er"]]])
+    yield* Effect.sleep(150)
+    const prompted = yield* turn(session, ["say", "prompted"])
+    assert.deepStrictEqual(prompted, [chunk("prompted"), end("prompted")])
+    assert.deepStrictEqual(yield* Queue.take(turns), ["assistant/chunk", "assistant/chunk", "harness/end"])
+  }))
+
+  test("makes notices of a turn that the harness begins by itself where nobody listens, or not any more", Effect.gen(function*() {
+    const session = yield* open()
+    const scope = yield* Scope.make()
+    yield* Scope.provide(listening(session), scope)
+    yield* Scope.close(scope, Exit.void)
+    yield* turn(session, ["later", 20, [["frame", { chatter: 1 }]]])
+    yield* session.backgroundDone
+    yield* Effect.sleep(100)
+    yield* session.backgroundDone
+    assert.deepStrictEqual(kinds(yield* turn(session, ["say", "x"])), ["notice late_frame", "assistant/chunk", "harness/end"])
+  }))
+
+  test("goes on in a prompt's turn with what the harness began by itself and nobody has begun to read", Effect.gen(function*() {
+    const session = yield* open()
+    const read = yield* Deferred.make<ReadonlyArray<string>>()
+    const go = yield* Deferred.make<void>()
+    assert.isDefined(session.onOwnTurn)
+    yield* session.onOwnTurn((events) =>
+      Effect.andThen(Deferred.await(go), Effect.matchEffect(Stream.runCollect(events), {
+        onFailure: () => Effect.void,
+        onSuccess: (all) => Effect.asVoid(Deferred.succeed(read, kinds([...all])))
+      })))
+    yield* turn(session, ["later", 20, [["say", "unread"]]])
+    yield* Effect.sleep(100)
+    yield* session.backgroundDone
+    const events = yield* turn(session, ["say", "x"])
+    assert.deepStrictEqual(events, [TurnEvent.make("assistant/chunk", { kind: "text", text: "unread", origin: "background" }), chunk("x"), end("x")])
+    yield* Deferred.succeed(go, undefined)
+    assert.deepStrictEqual(yield* Deferred.await(read), ["notice harness_note", "harness/end"])
+  }))
+
+  test("cuts a turn of the harness's own off when its reader leaves, or the session is closed", Effect.gen(function*() {
+    const session = yield* open()
+    assert.isDefined(session.onOwnTurn)
+    const left = yield* Deferred.make<void>()
+    yield* session.onOwnTurn((events) =>
+      Effect.andThen(Effect.ignore(Stream.runDrain(Stream.take(events, 1))), Deferred.succeed(left, undefined)).pipe(Effect.asVoid))
+    const first = yield* turn(session, ["pid"], ["later", 20, [["say", "first"], ["hang"]]])
+    yield* Deferred.await(left)
+    const second = yield* turn(session, ["pid"])
+    assert.notDeepEqual(first.at(-1), second.at(-1))
+    assert.include(kinds(second), "notice restarted")
+    const turns = yield* listening(session)
+    yield* turn(session, ["later", 20, [["say", "last"], ["hang"]]])
+    yield* Effect.sleep(150)
+    yield* session.close
+    assert.deepStrictEqual(yield* Queue.take(turns), ["HARNESS_IO"])
   }))
 
   test("fails the turn when a restart finds the session lost", Effect.gen(function*() {

@@ -3,7 +3,8 @@
  *
  * Prompts are receipts of the session's inbox, so that whoever may write to the
  * session can give one; the runs are told one after the other, each with its own
- * id and one result, whoever gave its prompt.
+ * id and one result, whoever gave its prompt. What the harness begins by itself
+ * is a run, too, and prompts wait for its end.
  */
 import { type AgentRunResult, Failure, type Scalars, type Verdict } from "@turnpike/contract"
 import type * as Duration from "effect/Duration"
@@ -103,7 +104,8 @@ export const make = (options: Options): Effect.Effect<Conversation, StoreError, 
     /** What the log would not take, since the last prompt. */
     const broken: { error?: StoreError } = {}
 
-    const execute: SessionDriver.Execute = (turn) =>
+    /** Makes a turn a run: of its prompts, or of what the harness has begun by itself. */
+    const execute = (events?: Run.ExecuteOptions["events"]): SessionDriver.Execute => (turn) =>
       Effect.gen(function*() {
         const judged = yield* Deferred.make<Verdict.Verdict>()
         const closed = yield* Deferred.make<void, StoreError>()
@@ -118,6 +120,7 @@ export const make = (options: Options): Effect.Effect<Conversation, StoreError, 
           deliver: options.deliver,
           grace: options.grace,
           keep,
+          ...(events === undefined ? {} : { events }),
           turn: TurnLog.ofDriver(turn, (verdict) => Effect.andThen(Deferred.succeed(judged, verdict), Deferred.await(closed)))
         }).pipe(Effect.flatMap((result) => {
           for (const message of turn.messages) promptOf(message.id).result = result
@@ -155,7 +158,7 @@ export const make = (options: Options): Effect.Effect<Conversation, StoreError, 
       store,
       writer: log.writer,
       log,
-      execute,
+      execute: execute(),
       wakeAtStart: true,
       trouble: (error) =>
         Effect.suspend(() => {
@@ -163,6 +166,10 @@ export const make = (options: Options): Effect.Effect<Conversation, StoreError, 
           return Effect.asVoid(conclude(Effect.fail(error)))
         })
     })
+
+    if (options.session.onOwnTurn !== undefined) {
+      yield* options.session.onOwnTurn((events) => driver.background(execute(events)))
+    }
 
     const isRunning = Effect.map(driver.phase, ({ _tag }) => _tag === "Running")
 

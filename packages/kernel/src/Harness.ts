@@ -5,12 +5,14 @@
 import type { AgentRunResult, AgentRunSpec, Capabilities, Failure, Scalars, TurnEvent } from "@turnpike/contract"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
 import type { AgentSession } from "./AgentSession.ts"
 import type * as HarnessError from "./HarnessError.ts"
 import * as Permission from "./Permission.ts"
 import type { Prompt } from "./Prompt.ts"
 import * as Redaction from "./Redaction.ts"
 import * as ToolAllowlist from "./ToolAllowlist.ts"
+import type { TurnError } from "./TurnError.ts"
 
 /** What to continue. */
 export interface Resume {
@@ -96,6 +98,16 @@ export interface HarnessSession extends AgentSession {
    * capability `steering` is `unsupported`.
    */
   readonly steer?: (message: Prompt) => Effect.Effect<boolean>
+  /**
+   * Calls with each turn that the harness begins by itself while no prompt's turn is
+   * open, from now on, until the scope closes. It has one ending, as that of a prompt,
+   * and prompts wait until it is read to its end; a reader that leaves before cuts it
+   * off. One listener counts, the last. Where nobody listens, what such a turn says
+   * becomes notices of the next prompt's turn. Absent where the harness does no such thing.
+   */
+  readonly onOwnTurn?: (
+    listener: (events: Stream.Stream<TurnEvent.TurnEvent, TurnError>) => Effect.Effect<void>
+  ) => Effect.Effect<void, never, Scope.Scope>
   /** Completes when no declared background task runs any more; at once where there are none. */
   readonly backgroundDone: Effect.Effect<void>
   /**

@@ -20,6 +20,7 @@ import type * as Cancel from "./Cancel.ts"
 import type * as ChannelError from "./ChannelError.ts"
 import * as Harness from "./Harness.ts"
 import * as EventText from "./internal/eventText.ts"
+import * as OwnTurn from "./internal/ownTurn.ts"
 import * as TurnShape from "./internal/turnShape.ts"
 import * as Judge from "./Judge.ts"
 import type * as Prompt from "./Prompt.ts"
@@ -27,6 +28,7 @@ import * as RunEvidence from "./RunEvidence.ts"
 import type * as Redaction from "./Redaction.ts"
 import type { Prepared } from "./RunPreparation.ts"
 import * as RunStream from "./RunStream.ts"
+import type { TurnError } from "./TurnError.ts"
 import * as TurnLog from "./TurnLog.ts"
 import * as TurnRecord from "./TurnRecord.ts"
 
@@ -49,6 +51,8 @@ export interface ExecuteOptions {
   readonly keep?: KeptSession
   /** The turn, where somebody else opens and closes it. Absent: the run does, with the task as its prompt. */
   readonly turn?: TurnLog.TurnLog
+  /** What the turn consists of, where the harness began it by itself. Absent: the session is prompted. */
+  readonly events?: Stream.Stream<TurnEvent.TurnEvent, TurnError>
 }
 
 /**
@@ -134,7 +138,8 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
           turnpikeVersion: options.turnpikeVersion,
           cwd: sessionOptions.cwd,
           capabilities: harness.capabilities,
-          turn
+          turn,
+          trigger: turnLog.trigger
         },
         lost: (error) =>
           Effect.suspend(() => {
@@ -245,7 +250,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
               Effect.uninterruptible
             )
           const fiber = yield* Effect.forkIn(
-            Stream.runForEach(AgentSession.oneEnding(Stream.suspend(() => session.runTurn(prompt))), hear),
+            Stream.runForEach(AgentSession.oneEnding(Stream.suspend(() => options.events ?? session.runTurn(prompt))), hear),
             scope,
             { startImmediately: true }
           )
@@ -268,10 +273,33 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
           if (heard) yield* stream.phaseEnd("await", problem)
         })
 
+      /** Takes what the harness does by itself, now that its turn is over and this run waits for its tasks, into the turn. */
+      const listen = (session: Harness.HarnessSession): Effect.Effect<void> => {
+        if (session.onOwnTurn === undefined) return Effect.void
+        const take = (events: Stream.Stream<TurnEvent.TurnEvent, TurnError>) =>
+          Effect.suspend(() => {
+            const before = evidence.output().usage
+            return Stream.runForEach(events, (event) => {
+              const part = OwnTurn.asPart(event, before)
+              return part === undefined ? Effect.void : observe(part)
+            })
+          })
+        return Scope.provide(
+          session.onOwnTurn((events) =>
+            Effect.catchCause(take(events), (cause) =>
+              Effect.sync(() => {
+                if (!Cause.hasInterruptsOnly(cause) && !evidence.isStopAsked()) trouble("what the harness did by itself failed", cause)
+              }))
+          ),
+          scope
+        )
+      }
+
       /** Closes the session, once its tasks are done where the caller wants to wait for them. */
       const close = (session: Harness.HarnessSession): Effect.Effect<Harness.CloseReport> =>
         Effect.gen(function*() {
           if (evidence.endedByItself() && !(yield* isStopped) && spec.background !== "kill") {
+            yield* listen(session)
             const waited = yield* Effect.exit(unless(cancel.graceful, Effect.suspend(() => session.backgroundDone)))
             if (Exit.isFailure(waited)) trouble("waiting for background tasks failed", waited.cause)
           }
@@ -306,7 +334,10 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
           }
         }
         yield* stream.phaseStart("capture")
-        if (options.keep === undefined) report = yield* close(session)
+        if (options.keep === undefined) {
+          report = yield* close(session)
+          if (began) yield* written(Effect.andThen(tellAll(shape.close()), log.flush))
+        }
         problems.push(...report.problems)
       }
       if (timer !== undefined) yield* Fiber.interrupt(timer)

@@ -5,7 +5,7 @@
  * Events are emitted in the order in which they are asked for. When the reader
  * is gone nothing more is sent, and the run learns it once.
  */
-import type { AgentRunEvent, AgentRunResult, Capabilities, Scalars, TurnEvent, Verdict } from "@turnpike/contract"
+import type { AgentRunEvent, AgentRunResult, Capabilities, Scalars, SessionEvent, TurnEvent, Verdict } from "@turnpike/contract"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
@@ -30,6 +30,7 @@ export interface Opening {
   readonly cwd: string
   readonly capabilities: Capabilities.Capabilities
   readonly turn: number
+  readonly trigger?: SessionEvent.Trigger
 }
 
 export type Phase = "provision" | "launch" | "submit" | "await" | "capture"
@@ -156,7 +157,7 @@ export const make = (options: {
         ...(bound?.tools === undefined ? {} : { tools: bound.tools }),
         ...(bound?.mcp_servers === undefined ? {} : { mcp_servers: bound.mcp_servers }),
         capabilities: opening.capabilities
-      }).pipe(Effect.andThen(emit({ type: "turn_start", turn: opening.turn })))
+      }).pipe(Effect.andThen(emit({ type: "turn_start", turn: opening.turn, ...(opening.trigger === undefined ? {} : { trigger: opening.trigger }) })))
     })
 
   const notice: RunStream["notice"] = (kind, message) => emit({ type: "notice", kind, message })

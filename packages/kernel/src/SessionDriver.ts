@@ -35,6 +35,7 @@ export type Log = Enclosure.Log
 export interface OpenTurn {
   /** From 1. */
   readonly turn: number
+  readonly trigger: SessionEvent.Trigger
   /** What it was begun with, in the order of the log; empty in a background turn. */
   readonly messages: ReadonlyArray<Receipt>
   /** Everything that asks this turn, and no later one, to end. */
@@ -214,7 +215,7 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
     /** Runs what stands between a turn's two boundaries. It may be interrupted; the boundary is not. */
     const bracket = (
       trigger: SessionEvent.Trigger,
-      inside: (turn: number) => Effect.Effect<Outcome, StoreError>
+      inside: (turn: number, trigger: SessionEvent.Trigger) => Effect.Effect<Outcome, StoreError>
     ): Effect.Effect<boolean, StoreError> =>
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function*() {
@@ -222,7 +223,7 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
           if (owed !== undefined) yield* end(owed)
           const turn = yield* Enclosure.open(log, trigger)
           yield* setPhase({ _tag: "Running", turn })
-          const exit = yield* Effect.exit(restore(inside(turn)))
+          const exit = yield* Effect.exit(restore(inside(turn, trigger)))
           yield* end(
             Exit.isSuccess(exit)
               ? exit.value.verdict
@@ -236,7 +237,7 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
 
     /** One turn of prompts. Answers whether the next may follow without another wake. */
     const promptTurn = (cancel: Cancel.CancelToken, source: string): Effect.Effect<boolean, StoreError> =>
-      bracket({ kind: "message", source }, (turn) =>
+      bracket({ kind: "message", source }, (turn, trigger) =>
         Effect.gen(function*() {
           const claimed = yield* claim(turn, claimable)
           if (claimed.length === 0) return emptyTurn
@@ -250,6 +251,7 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
           yield* Enclosure.admit(log, decision.messages)
           const verdict = yield* execute({
             turn,
+            trigger,
             messages: decision.messages,
             cancel,
             append: log.append,
@@ -259,10 +261,10 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
         }))
 
     const backgroundTurn = (cancel: Cancel.CancelToken, execute: Execute): Effect.Effect<boolean, StoreError> =>
-      bracket({ kind: "background" }, (turn) =>
+      bracket({ kind: "background" }, (turn, trigger) =>
         Effect.gen(function*() {
           yield* Enclosure.admit(log, [])
-          const verdict = yield* execute({ turn, messages: [], cancel, append: log.append, claimNextStep: claim(turn, ({ nextStep }) => nextStep) })
+          const verdict = yield* execute({ turn, trigger, messages: [], cancel, append: log.append, claimNextStep: claim(turn, ({ nextStep }) => nextStep) })
           return { verdict, goesOn: true }
         }))
 

@@ -17,6 +17,7 @@ type StoreError = SessionStore.SessionStoreError
 export interface TurnLog {
   /** The number that the turn has, or is going to have. */
   readonly turn: number
+  readonly trigger: SessionEvent.Trigger
   /**
    * Opens the turn with a prompt and answers what the harness is to be asked, once
    * it is on disk. Where it fails nothing may leave for the harness, and `isOpen`
@@ -74,15 +75,17 @@ export const ofPrompt = (options: {
   const { log, store, writer } = options
   const { id } = writer.header
   const turn = log.lastTurn() + 1
+  const trigger = { kind: "message", source: "user" } as const
   return {
     turn,
+    trigger,
     begin: (text) =>
       Effect.gen(function*() {
-        const { receipt } = yield* store.receive(id, { kind: "followup", text, source: "user" })
+        const { receipt } = yield* store.receive(id, { kind: "followup", text, source: trigger.source })
         const opening = Effect.gen(function*() {
           const { nextStep } = yield* store.pending(id)
           const messages = [...nextStep, receipt]
-          yield* Enclosure.open(log, { kind: "message", source: receipt.source })
+          yield* Enclosure.open(log, trigger)
           yield* Enclosure.claim(log, turn, messages)
           yield* Enclosure.admit(log, messages)
           return promptOf(messages)
@@ -107,6 +110,7 @@ export const ofDriver = (
   close: (verdict: Verdict.Verdict) => Effect.Effect<void, StoreError>
 ): TurnLog => ({
   turn: open.turn,
+  trigger: open.trigger,
   begin: () => Effect.succeed(promptOf(open.messages)),
   isOpen: () => true,
   append: appendTo(open.append),

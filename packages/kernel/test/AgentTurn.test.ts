@@ -35,6 +35,7 @@ const run = (
       grace: "5 seconds"
     })({
       turn: 1,
+    trigger: { kind: "message", source: "user" },
       messages: more.messages ?? [receipt("hello")],
       cancel: more.cancel ?? Cancel.makeUnsafe(),
       claimNextStep: Effect.succeed([]),

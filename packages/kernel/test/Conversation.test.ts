@@ -132,6 +132,34 @@ describe("a conversation", () => {
     }).pipe(Effect.provideService(SessionStore.SessionStore, slow))
   }))
 
+  test("makes a run of what the harness begins by itself, and prompts wait for it", Effect.gen(function*() {
+    let begin: (events: Stream.Stream<TurnEvent.TurnEvent, TurnError.TurnError>) => Effect.Effect<void> = () => Effect.void
+    const gate = yield* Deferred.make<void>()
+    const { conversation, events, fake, logged } = yield* scene({
+      turn: echo,
+      onOwnTurn: (listener) =>
+        Effect.sync(() => {
+          begin = listener
+        })
+    })
+    yield* conversation.ask("one")
+    yield* begin(Stream.concat(Stream.make(message("the task is done")), Stream.unwrap(Effect.as(Deferred.await(gate), Stream.make(end("the task is done"))))))
+    yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.yieldNow)
+    const asking = yield* Effect.forkChild(conversation.ask("two"), { startImmediately: true })
+    yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.yieldNow)
+    assert.deepStrictEqual(fake.prompts, ["one"])
+    yield* Deferred.succeed(gate, undefined)
+    yield* Fiber.join(asking)
+    assert.deepStrictEqual(runsOf(events), ["run-1 1 echo: one", "run-2 2 the task is done", "run-3 3 echo: two"])
+    assert.deepStrictEqual(events.flatMap((event) => event.type === "turn_start" ? [event.trigger] : []), [
+      { kind: "message", source: "user" },
+      { kind: "background" },
+      { kind: "message", source: "user" }
+    ])
+    const own = (yield* logged).filter(({ seq }) => seq >= 8)
+    assert.deepStrictEqual(own.slice(0, 5).map(({ type }) => type), ["turn/start", "step/start", "assistant/message", "step/end", "turn/end"])
+  }))
+
   test("answers nothing for a prompt that was taken back before its turn", Effect.gen(function*() {
     const store = yield* SessionStore.SessionStore
     const gate = yield* Deferred.make<void>()

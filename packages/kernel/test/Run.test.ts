@@ -423,6 +423,56 @@ describe("events", () => {
     }))
 })
 
+describe("what the harness does by itself while a run waits for its tasks", () => {
+  const used = (input_tokens: number): TurnEvent.TurnEvent =>
+    TurnEvent.make("usage", { usage: { tokens: { source: "reported", input_tokens, output_tokens: 1 }, cost: { source: "unavailable" } }, final: true })
+
+  it.effect("is told and logged in its turn, and counts in what it consumed; the answer stays what it was", () =>
+    Effect.gen(function*() {
+      const done = yield* Deferred.make<void>()
+      const own = Stream.make(
+        TurnEvent.make("step/start", { step: 1 }),
+        chunk("the task"),
+        message("the task is done"),
+        TurnEvent.make("step/end", { step: 1 }),
+        used(5),
+        end("the task is done")
+      )
+      const fake = FakeHarness.make({
+        turn: () => Stream.make(bound(), message("begun"), used(10), end("begun")),
+        backgroundDone: Deferred.await(done),
+        onOwnTurn: (listener) => Effect.asVoid(Effect.forkScoped(Effect.andThen(listener(own), Deferred.succeed(done, undefined))))
+      })
+      const told = yield* Scene.run({ fake })
+      assert.deepStrictEqual(Scene.faults(told, fake), [])
+      assert.deepStrictEqual([Scene.show(told.result), told.result?.result.summary], ["success", "begun"])
+      assert.deepStrictEqual(told.result?.usage.tokens, { source: "reported", input_tokens: 15, output_tokens: 2 })
+      assert.deepStrictEqual(told.result?.session_log.slice(4).map(({ data, type }) => [type, Reflect.get(data as object, "origin")]), [
+        ["session/bound", undefined],
+        ["assistant/message", undefined],
+        ["usage", undefined],
+        ["step/end", undefined],
+        ["step/start", undefined],
+        ["assistant/message", "background"],
+        ["step/end", undefined],
+        ["usage", undefined],
+        ["turn/end", undefined]
+      ])
+      assert.deepStrictEqual(Scene.words(told.events).slice(9), ["message", "token_usage", "} await", "capture {", "text_delta", "message", "token_usage", "} capture", "turn_end", "session_end", "result"])
+    }))
+
+  it.effect("is no failure of the run where it fails, and is told", () =>
+    Effect.gen(function*() {
+      const fake = FakeHarness.make({
+        turn: () => Stream.make(bound(), end("begun")),
+        onOwnTurn: (listener) => listener(Stream.fail(TurnError.io("the pipe broke")))
+      })
+      const told = yield* Scene.run({ fake })
+      assert.deepStrictEqual([Scene.show(told.result), Scene.faults(told, fake)], ["success", []])
+      assert.include(Scene.words(told.events), "notice teardown_failed")
+    }))
+})
+
 describe("a session that is kept open", () => {
   it.effect("runs one turn after the other with the same session, counts them, and stays open", () =>
     Effect.gen(function*() {

@@ -13,7 +13,7 @@ import type * as Asks from "./asks.ts"
 import type { LiveProcess } from "./liveProcess.ts"
 
 /** Events that may wait for the turn's reader before the process is held back: 256. */
-const maxWaiting = 256
+export const maxWaiting = 256
 
 export interface LiveTurn<State> {
   readonly queue: Queue.Queue<TurnEvent.TurnEvent, TurnError.TurnError | Cause.Done>
@@ -48,6 +48,33 @@ export const neverBegun: TurnEvent.TurnEvent = TurnEvent.make("harness/end", {
   background: [],
   harness_reason: "cancelled before the prompt was sent"
 })
+
+/** What is left to read of a turn that went on in another one. */
+export const takenOver: ReadonlyArray<TurnEvent.TurnEvent> = [
+  Notices.make("harness_note", "a prompt came first: what the harness did by itself is told in the prompt's turn"),
+  TurnEvent.make("harness/end", { stop_reason: "completed", text: "", worked: true, denials: [], background: [] })
+]
+
+/** An event of the harness's own turn as a part of another one. Its steps and its ending have no place there. */
+export const asBackground = (event: TurnEvent.TurnEvent): ReadonlyArray<TurnEvent.TurnEvent> => {
+  switch (event.type) {
+    case "assistant/chunk":
+      return [{ ...event, data: { ...event.data, origin: "background" } }]
+    case "assistant/message":
+      return [{ ...event, data: { ...event.data, origin: "background" } }]
+    case "tool/call":
+      return [{ ...event, data: { ...event.data, origin: "background" } }]
+    case "tool/result":
+      return [{ ...event, data: { ...event.data, origin: "background" } }]
+    case "step/start":
+    case "step/end":
+    case "usage":
+    case "harness/end":
+      return []
+    default:
+      return [event]
+  }
+}
 
 /** Tells of processes that a turn left behind. */
 export const leftovers = (killed: ReadonlyArray<ProcessInfo.ProcessInfo>): TurnEvent.Of<"notice"> =>

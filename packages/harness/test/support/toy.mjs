@@ -52,6 +52,7 @@ const play = async (actions) => {
       case "stop-reading": deaf = true; process.stdin.destroy(); try { closeSync(0) } catch {} setInterval(() => {}, 1000); break
       case "hang": await new Promise(() => setInterval(() => {}, 1000))
       case "fail": say({ failed: value }); return
+      case "later": setTimeout(() => { say({ own: true }); void play(more) }, value); break
     }
   }
   if (interrupted) { interrupted = false; say({ end: "aborted" }); return }

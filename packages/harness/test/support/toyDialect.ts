@@ -78,6 +78,9 @@ export const make = (options: Options = {}): Dialect.Dialect<State> => {
       if (Array.isArray(frame["tasks"])) {
         return { state, outputs: [{ _tag: "Tasks", tasks: frame["tasks"].map((id) => ({ id: text(id) })) }] }
       }
+      if (frame["own"] === true && !state.open) {
+        return { state: { ...state, open: true, text: "" }, outputs: [{ _tag: "Busy", busy: true }, { _tag: "Own" }] }
+      }
       if (!state.open) return { state, outputs: [{ _tag: "Late", frame }] }
       if (typeof frame["text"] === "string") {
         const chunk = frame["text"]
@@ -111,7 +114,7 @@ export const make = (options: Options = {}): Dialect.Dialect<State> => {
       if (frame["end"] === "completed" || frame["end"] === "aborted") {
         return {
           state: { ...state, open: false },
-          outputs: [{
+          outputs: [{ _tag: "Busy", busy: false }, {
             _tag: "End",
             end: { stop_reason: frame["end"], text: state.text, worked: false, denials: [], background: [] }
           }]
@@ -121,6 +124,7 @@ export const make = (options: Options = {}): Dialect.Dialect<State> => {
     },
     interrupt: options.ownInterrupt === false ? undefined : (state) => ({ state, outputs: [{ _tag: "Send", frame: { interrupt: true } }] }),
     died: () => undefined,
+    hasOwnTurns: true,
     oneTurnPerProcess: options.oneTurnPerProcess ?? false,
     endOfInput: "2 seconds"
   }

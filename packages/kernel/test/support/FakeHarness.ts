@@ -30,6 +30,7 @@ export interface Parts {
   readonly interrupt?: Effect.Effect<void>
   readonly backgroundDone?: Effect.Effect<void>
   readonly close?: Effect.Effect<Harness.CloseReport>
+  readonly onOwnTurn?: Harness.HarnessSession["onOwnTurn"]
   /** Runs when the scope that opened the session closes. */
   readonly released?: Effect.Effect<void>
 }
@@ -80,6 +81,7 @@ export const make = (parts: Parts = {}): FakeHarness => {
       ),
     interrupt: Effect.andThen(Effect.sync(() => void counts.interrupts++), parts.interrupt ?? Effect.void),
     backgroundDone: parts.backgroundDone ?? Effect.void,
+    ...(parts.onOwnTurn === undefined ? {} : { onOwnTurn: parts.onOwnTurn }),
     close: Effect.suspend(() => {
       counts.closed++
       return parts.close ?? Effect.succeed(Harness.nothingFound)
