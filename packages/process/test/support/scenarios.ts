@@ -267,14 +267,14 @@ export const scenarios = {
     Specimens.touch(stage.directory, ["before", "born", "daemon", "spared", "stubborn"])
     const child = yield* stage.shell(
       `${quietTail("before")} read -r go; ${quietTail("born")} (setsid ${quietTail("daemon")}) ; ${quietTail("spared")}
-       (trap '' TERM; exec tail -f "$SPECIMEN_DIRECTORY/stubborn" </dev/null >/dev/null 2>&1) & echo ready; cat >/dev/null`,
+       (trap '' TERM; exec tail -f "$SPECIMEN_DIRECTORY/stubborn" </dev/null >/dev/null 2>&1) & echo ready; exec cat >/dev/null`,
       fast
     )
     yield* started(stage, ["before"])
     const mark = yield* child.mark
     yield* child.stdin.writeLine("go")
     yield* started(stage, ["born", "daemon", "spared", "stubborn"])
-    const report = yield* child.killBornSince(mark, { spare: (one) => one.command.endsWith("/spared") || one.command === "cat", graceMs: 300 })
+    const report = yield* child.killBornSince(mark, { spare: (one) => one.command.endsWith("/spared"), graceMs: 300 })
     const left = Specimens.names(stage.directory, Specimens.alive(stage.directory))
     const running = (yield* child.leader) !== undefined
     yield* child.close
