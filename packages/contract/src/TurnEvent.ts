@@ -138,6 +138,7 @@ export const NoticeKind = Schema.Literals([
   "fresh_session",
   "replayed",
   "restarted",
+  "turn_in_doubt",
   "untested_version",
   "killed_leftovers",
   "teardown_failed",
@@ -146,7 +147,7 @@ export const NoticeKind = Schema.Literals([
 ]).annotate({
   identifier: "NoticeKind",
   description:
-    "unparsed_line: a line of the harness that is not JSON; oversize_line: a line over the bound; unknown_frame: a record of a type that the adapter does not know; late_frame: a record of an earlier turn; rebound: the harness changed its own session id; model_differs, tools_differ: what is in force is not what was asked; mcp_server_failed: an MCP server did not start; fresh_session: the harness's history was gone and the session goes on without it; replayed: the harness's history was gone and a new session of it is told what the log has; restarted: the harness's process was started again; untested_version: the harness's version is outside the tested range; killed_leftovers: processes of the turn were killed; teardown_failed: closing the session failed; text_lost: bytes were dropped; harness_note: a remark of the harness's own."
+    "unparsed_line: a line of the harness that is not JSON; oversize_line: a line over the bound; unknown_frame: a record of a type that the adapter does not know; late_frame: a record of an earlier turn; rebound: the harness changed its own session id; model_differs, tools_differ: what is in force is not what was asked; mcp_server_failed: an MCP server did not start; fresh_session: the harness's history was gone and the session goes on without it; replayed: the harness's history was gone and a new session of it is told what the log has; restarted: the harness's process was started again; turn_in_doubt: the turn before was cut off, and the harness, which goes on with the session, may not have all of it; untested_version: the harness's version is outside the tested range; killed_leftovers: processes of the turn were killed; teardown_failed: closing the session failed; text_lost: bytes were dropped; harness_note: a remark of the harness's own."
 })
 export type NoticeKind = typeof NoticeKind.Type
 

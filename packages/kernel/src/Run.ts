@@ -114,6 +114,10 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
       let began = turnLog.isOpen()
       /** What became of the history, where the harness had lost it. */
       let lostHistory: "fresh" | "replayed" | undefined
+      /** The turn before, where it was cut off and its reader was not yet told what that means. */
+      let cutOffTurn = log.binding()?.cutOffTurn
+      /** What is told once the harness's first word is in the log: that the session has begun, under which id. */
+      let opening: Effect.Effect<void> | undefined
       let lostChannel: ChannelError.ChannelError | undefined
 
       /** Whether somebody asked for the end. What is remembered from then on is no cause. */
@@ -180,18 +184,35 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
           return turnLog.append(event)
         })
       const tellAll = (events: ReadonlyArray<TurnEvent.TurnEvent>) => Effect.forEach(events, tell, { discard: true })
-      yield* Scope.provide(log.observe((event) => TurnLog.isOfTurn(event) ? stream.turnEvent(event) : Effect.void), scope)
+      yield* Scope.provide(
+        log.observe((event) => {
+          if (!TurnLog.isOfTurn(event)) return Effect.void
+          if (opening === undefined || event.type === "notice") return stream.turnEvent(event)
+          return Effect.andThen(opening, Effect.suspend(() => stream.turnEvent(event)))
+        }),
+        scope
+      )
+
+      /** Takes what the harness says of its session, once the log has it. */
+      const bind = (data: TurnEvent.Of<"session/bound">["data"]): Effect.Effect<void, Failing> =>
+        Effect.suspend(() => {
+          bound = data
+          if (options.keep !== undefined) options.keep.bound = data
+          const turn = data.resumed ? cutOffTurn : undefined
+          cutOffTurn = undefined
+          return turn === undefined ? Effect.void : tell(TurnEvent.make("notice", {
+            kind: "turn_in_doubt",
+            message: `turn ${turn} was cut off, and ${harness.name}, which goes on with the session, may not have all of it`
+          }))
+        })
 
       // No generators on the way of every event: suspended ones are what the collector of garbage spends its time on.
       const observe = (event: TurnEvent.TurnEvent): Effect.Effect<void, Failing> =>
         Effect.suspend(() => {
-          if (event.type === "session/bound") {
-            bound = event.data
-            if (options.keep !== undefined) options.keep.bound = event.data
-          }
           if (event.type === "notice" && event.data.kind === "fresh_session") lostHistory = "fresh"
           if (event.type === "notice" && event.data.kind === "replayed") lostHistory = "replayed"
-          return tellAll(eventText.clean(event).flatMap(shape.tell))
+          const told = tellAll(eventText.clean(event).flatMap(shape.tell))
+          return event.type === "session/bound" ? Effect.andThen(told, bind(event.data)) : told
         })
 
       const open: Effect.Effect<Harness.HarnessSession | Stopped> = Effect.gen(function*() {
@@ -243,6 +264,15 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
               Effect.andThen(Effect.suspend(() => {
                 // A notice may come from before the prompt; it is no sign that the prompt was taken.
                 if (heard || event.type === "notice") return observe(event)
+                // Whoever is told an id can go on with it, whatever happens next.
+                if (event.type === "session/bound") {
+                  opening = Effect.suspend(() => {
+                    heard = true
+                    opening = undefined
+                    return begun(event)
+                  })
+                  return observe(event)
+                }
                 heard = true
                 return Effect.andThen(begun(event), observe(event))
               })),
@@ -265,6 +295,7 @@ export const execute = (prepared: Prepared, options: ExecuteOptions): Effect.Eff
             else yield* fail(failureOf(exit.cause))
           }
           const problem = evidence.failure()?.message ?? (evidence.isCutOff() ? "cut off" : undefined)
+          opening = undefined
           if (!heard) {
             yield* stream.phaseEnd("submit", problem)
             yield* stream.open(bound)

@@ -15,6 +15,7 @@ import type * as Harness from "./Harness.ts"
 import * as Redaction from "./Redaction.ts"
 import * as SessionLog from "./SessionLog.ts"
 import * as SessionStore from "./SessionStore.ts"
+import type * as Surface from "./Surface.ts"
 import * as Transcript from "./Transcript.ts"
 import * as TurnRecord from "./TurnRecord.ts"
 
@@ -123,34 +124,42 @@ const historyOf = (log: SessionLog.SessionLog): Effect.Effect<Effect.Effect<stri
   )
 }
 
+/** What its reader knows, and an agent without this history would not. */
+const isAnswer = (message: Surface.Message): boolean =>
+  message.role === "tool" || (message.role === "assistant" && !message.isPartial)
+
 /** How a session that has a past goes on. */
 const resumption = (
   options: PrepareOptions,
   log: SessionLog.SessionLog
 ): Effect.Effect<Harness.Resume | undefined, RunRefused, Scope.Scope> =>
   Effect.gen(function*() {
-    const policy = options.spec.session?.resume
+    const { harness, spec } = options
+    const policy = spec.session?.resume
     const binding = log.binding()
+    const messages = log.messages()
+    if (binding === undefined && messages.length === 0) return undefined
     const { id, parent } = log.writer.header
-    const hasPast = log.messages().some(({ role }) => role === "assistant" || role === "tool")
+    // What the harness never wrote down, and nobody was answered, cannot be lost.
+    const isKept = binding?.isPersisted === true || parent !== undefined || messages.some(isAnswer)
+    const onLost = policy === "replay" || policy === "fresh" ? policy : isKept ? "fail" : "fresh"
     if (binding === undefined) {
-      if (!hasPast) return undefined
-      if (policy === undefined || policy === "fail") {
+      if (onLost === "fail") {
         return yield* refuse(
           Failure.make(
             "SESSION_LOST",
             parent === undefined
-              ? `${options.harness.name} has no session of its own for what session ${id} holds`
-              : `session ${id} was forked from ${parent.id}, and ${options.harness.name} has no session of its own that ends there`,
+              ? `${harness.name} has no session of its own for what session ${id} holds`
+              : `session ${id} was forked from ${parent.id}, and ${harness.name} has no session of its own that ends there`,
             { data: { session_id: id } }
           )
         )
       }
+      // There is nothing to resume: no more than nobody asked for.
+      if (policy === undefined && harness.capabilities.resume === "unsupported") return undefined
     }
-    const onLost = policy === "replay" || policy === "fresh" ? policy : binding?.isPersisted === false ? "fresh" : "fail"
     return {
       harnessSessionId: binding?.harnessSessionId,
-      // What the harness never wrote down cannot be lost.
       onLost,
       ...(onLost === "replay" ? { history: yield* historyOf(log) } : {})
     }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Failure, Scalars, TurnEvent } from "@turnpike/contract"
+import { type AgentRunEvent, Failure, Scalars, TurnEvent } from "@turnpike/contract"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -523,6 +523,42 @@ describe("a session that is kept open", () => {
       const later = ["h-1", "1.2.3", "m", ["Read"], [], true, "native"]
       const changed = ["h-1", "1.2.3", "n", ["Read"], [], true, "native"]
       assert.deepStrictEqual(starts, [first, later, later, changed, changed])
+    }).pipe(Effect.scoped, Effect.provide(SessionStoreMemory.layer)))
+
+  it.effect("tells once, when it is resumed, that the turn before was cut off", () =>
+    Effect.gen(function*() {
+      const fake = FakeHarness.make({
+        turn: (text) =>
+          text === "break"
+            ? Stream.concat(Stream.make(bound()), Stream.fail(TurnError.io("x")))
+            : Stream.make({ type: "session/bound", data: { harness_session_id: "h-1", resumed: true } }, end(text))
+      })
+      const store = yield* SessionStore.SessionStore
+      const doubts: Array<ReadonlyArray<string>> = []
+      for (const task of ["break", "two", "three"]) {
+        const options = { fake, spec: { task } }
+        const told: Scene.Told = { events: [], result: undefined }
+        yield* Effect.scoped(Effect.flatMap(Scene.prepare(options), (prepared) => Scene.execute(prepared, options, told)))
+        doubts.push(told.events.flatMap((event) => event.type === "notice" ? [`${event.kind}: ${event.message}`] : []))
+        assert.deepStrictEqual(Scene.faults(told, fake), [])
+      }
+      assert.deepStrictEqual(doubts, [[], ["turn_in_doubt: turn 1 was cut off, and fake, which goes on with the session, may not have all of it"], []])
+      const notices = (yield* Stream.runCollect(store.read(Scene.sessionId, -1))).filter(({ type }) => type === "notice")
+      assert.strictEqual(notices.length, 1, "it is in the log")
+    }).pipe(Effect.provide(SessionStoreMemory.layer)))
+
+  it.effect("tells an id that it has in its log", () =>
+    Effect.gen(function*() {
+      const fake = FakeHarness.make({ turn: (text) => Stream.make(bound(), end(text)) })
+      const prepared = yield* Scene.prepare({ fake })
+      const known: Array<unknown> = []
+      const sink = (event: AgentRunEvent.AgentRunEvent) =>
+        Effect.sync(() => {
+          if (event.type === "session_start") known.push([event.harness_session_id, prepared.log.binding()?.harnessSessionId])
+        })
+      const told: Scene.Told = { events: [], result: undefined }
+      yield* Scene.execute(prepared, { fake, sink }, told)
+      assert.deepStrictEqual(known, [["h-1", "h-1"]])
     }).pipe(Effect.scoped, Effect.provide(SessionStoreMemory.layer)))
 
   it.effect("is not prompted where the run was asked to end before, and is usable after a turn was cut off", () =>

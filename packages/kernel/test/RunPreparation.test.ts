@@ -164,12 +164,40 @@ describe("prepare", () => {
       }).pipe(Effect.scoped, Effect.provide(layerMemory)))
   }
 
-  it.effect("has nothing to resume where the harness never named its session", () =>
+  it.effect("has nothing to resume where nothing was said", () =>
     Effect.gen(function*() {
       yield* remember({ cwd: "/elsewhere" }, Log.turnStart(1), failed)
       const prepared = yield* Effect.scoped(Scene.prepare({ fake: FakeHarness.make() }))
       assert.isUndefined(prepared.options.resume)
     }).pipe(Effect.provide(layerMemory)))
+
+  it.effect("goes on without a prompt that the harness did not answer before it named its session, and does not hide it", () =>
+    Effect.gen(function*() {
+      yield* remember({}, Log.turnStart(1), Log.stepStart(1), Log.user("hello"), Log.stepEnd(1), failed)
+      const resumed = (spec: Partial<AgentRunSpec.AgentRunSpec>, fake = FakeHarness.make()) =>
+        Effect.map(Effect.scoped(Scene.prepare({ fake, spec })), ({ options: { resume } }) => resume && [resume.harnessSessionId, resume.onLost])
+      assert.deepStrictEqual(yield* resumed({}), [undefined, "fresh"])
+      assert.deepStrictEqual(yield* resumed({ session: { id: Scene.sessionId, resume: "replay" } }), [undefined, "replay"])
+      const plain = FakeHarness.make()
+      const forgetful = { ...plain, harness: { ...plain.harness, capabilities: { ...plain.harness.capabilities, resume: "unsupported" } } } as const
+      assert.isUndefined(yield* resumed({}, forgetful))
+      assert.deepStrictEqual(yield* resumed({ session: { id: Scene.sessionId, resume: "fresh" } }, forgetful), [undefined, "fresh"])
+    }).pipe(Effect.provide(layerMemory)))
+
+  const piece: SessionEvent.Body = { type: "assistant/message", data: { text: "h", partial: true }, surface_op: "append" }
+  const past: Record<string, readonly [ReadonlyArray<SessionEvent.Body>, "fail" | "fresh"]> = {
+    "only a piece of an answer": [[bound("h"), piece], "fresh"],
+    "an answer under an id that the harness has replaced": [[bound("g"), Log.answer("hi"), bound("h")], "fail"],
+    "a tool that may have had effects": [[bound("h"), Log.call("t"), { ...Log.result("t"), data: { call_id: "t", is_error: true, error_code: "TOOL_OUTCOME_UNKNOWN" } } as SessionEvent.Body], "fail"]
+  }
+  for (const [what, [events, onLost]] of Object.entries(past)) {
+    it.effect(`takes ${what} for a past that ${onLost === "fail" ? "can" : "cannot"} be lost`, () =>
+      Effect.gen(function*() {
+        yield* remember({}, Log.turnStart(1), Log.stepStart(1), Log.user("hello"), ...events, Log.stepEnd(1), failed)
+        const prepared = yield* Effect.scoped(Scene.prepare({ fake: FakeHarness.make() }))
+        assert.deepStrictEqual(prepared.options.resume, { harnessSessionId: "h", onLost })
+      }).pipe(Effect.provide(layerMemory)))
+  }
 
   it.effect("goes on with a fork as the caller wants it: the harness has no session that ends there", () =>
     Effect.gen(function*() {

@@ -104,7 +104,8 @@ const scenarios: Record<string, Scenario> = {
     () => Effect.map(FailingStore.failingAt(5), (store) => ({ parts: {}, store })),
     {
       result: "adapter_error STORE_FULL",
-      story: [...begun, "} await (the disk is full)", ...capture, "turn_end", ...over],
+      // Nobody is told an id that the log does not have.
+      story: [...provision, ...launch, "submit {", "} submit (the disk is full)", "session_start", "turn_start", ...capture, "turn_end", ...over],
       turn: 1
     }
   ),
