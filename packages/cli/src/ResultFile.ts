@@ -22,16 +22,6 @@ export interface ResultFile {
 
 const format = (result: AgentRunResult.AgentRunResult): string => `${JSON.stringify(result, undefined, 2)}\n`
 
-/** The file behind symbolic links, so that the link stays, also one whose file is still to be made. */
-const followed = (file: string): string => {
-  let target = file
-  // Links that go in a circle are none of these: looking at the file has failed before.
-  while (fs.lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
-    target = path.resolve(fs.realpathSync(path.dirname(target)), fs.readlinkSync(target))
-  }
-  return target
-}
-
 /** The system refused; `cause` is what it said. */
 class FileFault extends Data.TaggedError("FileFault")<{ readonly cause: unknown }> {}
 
@@ -79,7 +69,7 @@ const prepare = (file: string, waiting: Effect.Effect<void>): Effect.Effect<Pend
     if (stat !== undefined && !stat.isFile()) {
       return { complete: (text) => attempt(() => fs.writeFileSync(target, text)), discard: Effect.void }
     }
-    const whole = yield* attempt(() => WholeFile.begin(followed(target), stat === undefined ? 0o666 : stat.mode & 0o777))
+    const whole = yield* attempt(() => WholeFile.begin(WholeFile.followed(target), { mode: stat === undefined ? 0o666 : stat.mode & 0o777 }))
     return { complete: (text) => attempt(() => whole.complete(text)), discard: Effect.sync(whole.discard) }
   })
 

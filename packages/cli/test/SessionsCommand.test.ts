@@ -365,7 +365,7 @@ describe.concurrent("turnpike sessions send", () => {
         code: 0,
         signal: null,
         stdout: "r-1\n",
-        stderr: "turnpike: receipt r-1 of session demo: nobody holds the session: it waits until `turnpike chat --session demo` takes it\n"
+        stderr: "turnpike: receipt r-1 of session demo: it was received; nobody holds the session: it waits until `turnpike chat --session demo` takes it\n"
       })
       const again = yield* sessions(home, ["send", "demo", "hello\u001b", "--key", "k"])
       assert.deepStrictEqual([again.code, again.stdout], [0, "r-1\n"])
@@ -403,7 +403,7 @@ describe.concurrent("turnpike sessions inject", () => {
       const parked = yield* sessions(home, ["inject", "demo", "the build is red"])
       assert.deepStrictEqual([parked.stdout, parked.stderr], [
         "r-1\n",
-        "turnpike: receipt r-1 of session demo: nobody holds the session: the next turn takes it before its prompt\n"
+        "turnpike: receipt r-1 of session demo: it was received; nobody holds the session: the next turn takes it before its prompt\n"
       ])
       const written = yield* sessions(home, ["inject", "demo", "--as", "turn", "-"], { input: "it is green\n" })
       assert.deepStrictEqual([written.stdout, written.stderr], ["3\n", "turnpike: the text is turn 3 of session demo\n"])

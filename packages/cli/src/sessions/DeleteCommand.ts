@@ -39,8 +39,9 @@ const examine = (given: Given, store: SessionStore.Service, ids: ReadonlyArray<s
         Effect.catchIf((error) => error.failure.code === "SESSION_DAMAGED" || error.failure.code === "FORMAT_UNSUPPORTED", () => Effect.succeed(id as Scalars.SessionId))
       ))
     const summaries = new Map<string, SessionStore.Summary>()
+    let left = wanted.size
     yield* Stream.runForEach(
-      Stream.takeUntil(Stream.filter(store.list, ({ header }) => wanted.has(header.id)), () => summaries.size + 1 >= wanted.size),
+      Stream.takeUntil(Stream.filter(store.list, ({ header }) => wanted.has(header.id)), () => --left === 0),
       (summary) => Effect.sync(() => summaries.set(summary.header.id, summary))
     ).pipe(
       // One that is damaged ends the list. Who is held is refused by the store as well.

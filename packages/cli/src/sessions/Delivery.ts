@@ -1,13 +1,18 @@
 /**
  * Puts a message into a session's inbox, and says who is going to take it.
  */
+import type { InboxEntry } from "@turnpike/contract"
 import type { SessionStore } from "@turnpike/kernel"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import { type Given, isOn } from "../CommandLine.ts"
 import * as Composition from "../Composition.ts"
 import * as Moment from "./Moment.ts"
 import * as Sessions from "./Sessions.ts"
 import * as SessionsProgram from "./SessionsProgram.ts"
+
+/** How a run is called that holds a session; see `Store.holder`. */
+const runs = "turnpike run "
 
 /** What is to become of a message, for people. */
 const fate = (
@@ -23,9 +28,15 @@ const fate = (
       : `nobody holds the session: it waits until ${goOn} takes it`
   }
   const held = `${holder.name} holds the session since ${Moment.format(holder.since)}`
+  // A run does its one task, and takes with it what waits for the next step alone.
+  if (holder.name.startsWith(runs)) {
+    return kind === "followup"
+      ? `${held} for one task: the prompt waits until ${goOn} takes it`
+      : `${held} for one task, which has begun: the next turn takes it`
+  }
   switch (kind) {
     case "followup":
-      return `${held}; a chat takes it after the turns before it, and what holds it for one run leaves it to the next chat`
+      return `${held}, and takes it after the turns before it`
     case "steer":
       return `${held}, and takes it at the next step of the turn that runs, or else with the next turn`
     case "inject":
@@ -33,27 +44,36 @@ const fate = (
   }
 }
 
+/** Who holds the session, and whether the message waits still. */
+const look = (found: Sessions.Found, receiptId: InboxEntry.ReceiptId) =>
+  Effect.gen(function*() {
+    const holder = yield* Sessions.holderOf(found)
+    const pending = yield* found.store.pending(found.id)
+    return { holder, waits: [...pending.nextTurn, ...pending.nextStep].some(({ id }) => id === receiptId) }
+  })
+
 /** Receives the message durably and prints its receipt: the id alone, or all of it as JSON. */
 export const send = (given: Given, found: Sessions.Found, message: SessionStore.Message): Effect.Effect<number, SessionsProgram.Problem> =>
   Effect.gen(function*() {
     const { id, store } = found
     const { isNew, receipt } = yield* store.receive(id, message)
-    const holder = yield* Sessions.holderOf(found)
-    const pending = yield* store.pending(id)
-    const waits = [...pending.nextTurn, ...pending.nextStep].some((each) => each.id === receipt.id)
+    // It is received by now, and whoever is told that it was not would send it again.
+    const looked = yield* Effect.result(look(found, receipt.id))
     if (isOn(given, "json")) {
       yield* SessionsProgram.writeJson({
         session_id: id,
         receipt,
         is_new: isNew,
-        waits,
-        holder: holder === undefined ? null : { name: holder.name, since: holder.since }
+        ...(Result.isFailure(looked) ? {} : {
+          waits: looked.success.waits,
+          holder: looked.success.holder === undefined ? null : { name: looked.success.holder.name, since: looked.success.holder.since }
+        })
       })
       return 0
     }
     yield* SessionsProgram.write(`${receipt.id}\n`)
-    // A message that is taken at once is so fast only because somebody was waiting for it.
-    const what = !isNew ? "it was received before under this key, and is the same message" : !waits ? "it was received" : undefined
-    Composition.say(`turnpike: receipt ${receipt.id} of session ${id}: ${what === undefined ? "" : `${what}; `}${fate(found, message, { holder, waits })}`)
+    const what = isNew ? "it was received" : "it was received before under this key, and is the same message"
+    const next = Result.isFailure(looked) ? `what becomes of it could not be looked up: ${looked.failure.failure.message}` : fate(found, message, looked.success)
+    Composition.say(`turnpike: receipt ${receipt.id} of session ${id}: ${what}; ${next}`)
     return 0
   })

@@ -2,7 +2,8 @@
  * `turnpike sessions explain`: why a turn ended as it did.
  */
 import { Printable, Style } from "@turnpike/channel-terminal"
-import { type InboxEntry, Verdict } from "@turnpike/contract"
+import { type InboxEntry, type SessionEvent, Verdict } from "@turnpike/contract"
+import type { SessionStore } from "@turnpike/kernel"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -31,19 +32,34 @@ interface Read {
 }
 
 /** Reads the turn of a number, or the last one; no further than it has to. */
-const read = ({ id, store }: Sessions.Found, wanted: number | undefined) => {
-  let gathering: TurnFacts.Gathering | undefined
-  let turns = 0
-  return Stream.runForEach(
-    Stream.takeUntil(store.read(id, -1), (event) => event.type === "turn/end" && event.data.turn === wanted),
-    (event) =>
-      Effect.sync(() => {
-        if (event.type !== "turn/start") return gathering?.add(event)
-        turns = event.data.turn
-        gathering = wanted === undefined || wanted === turns ? TurnFacts.make(event) : undefined
-      })
-  ).pipe(Effect.map((): Read => ({ facts: gathering?.facts(), turns })))
+const read = ({ id, store }: Sessions.Found, wanted: number | undefined): Effect.Effect<Read, SessionStore.SessionStoreError> =>
+  Effect.suspend(() => {
+    let gathering: TurnFacts.Gathering | undefined
+    let turns = 0
+    const add = (event: SessionEvent.SessionEvent) => {
+      if (event.type !== "turn/start") return gathering?.add(event)
+      turns = event.data.turn
+      gathering = wanted === undefined || wanted === turns ? TurnFacts.make(event) : undefined
+    }
+    return Stream.runForEachArray(
+      Stream.takeUntil(store.read(id, -1), (event) => event.type === "turn/end" && event.data.turn === wanted),
+      (events) => Effect.sync(() => events.forEach(add))
+    ).pipe(Effect.map(() => ({ facts: gathering?.facts(), turns })))
+  })
+
+interface Looked extends Read {
+  /** Who runs the turn that has no end. */
+  readonly holder: SessionStore.Holder | undefined
 }
+
+const look = (found: Sessions.Found, wanted: number | undefined): Effect.Effect<Looked, Refusal | SessionStore.SessionStoreError> =>
+  Effect.gen(function*() {
+    const first = yield* read(found, wanted)
+    if (first.facts === undefined || first.facts.end !== undefined) return { ...first, holder: undefined }
+    const holder = yield* Sessions.holderOf(found)
+    // Where nobody holds it by now, whoever did may have ended the turn in between.
+    return holder === undefined ? { ...(yield* read(found, wanted)), holder } : { ...first, holder }
+  })
 
 /** Which receipts repeat one that the turn had claimed. */
 const repeatsOf = ({ id, store }: Sessions.Found, claimed: ReadonlyArray<InboxEntry.ReceiptId>) =>
@@ -92,9 +108,7 @@ const command = (given: Given, [asked = "", turn]: ReadonlyArray<string>): Effec
   Effect.gen(function*() {
     const wanted = yield* numberOf(turn)
     const found = yield* Sessions.find({ command: "sessions explain", given }, asked)
-    // Before the log is read: whoever holds the session then may be running the turn that has no end there.
-    const holder = yield* Sessions.holderOf(found)
-    const { facts, turns } = yield* read(found, wanted)
+    const { facts, holder, turns } = yield* look(found, wanted)
     if (facts === undefined) {
       return yield* refuse("USAGE", turns === 0 ? `session ${found.id} has no turn yet` : `session ${found.id} has no turn ${wanted}`, {
         remedy: turns === 0 ? "Begin one with `turnpike run --session` or `turnpike chat --session`." : `Give a turn from 1 to ${turns}.`

@@ -23,10 +23,10 @@ const command = (given: Given, [asked = ""]: ReadonlyArray<string>): Effect.Effe
     const { header, id, store } = yield* Sessions.find({ command: "sessions fork", given }, asked)
     const at = one(given, "at")
     const search = ForkPoint.make(id, at === undefined ? undefined : Number(at))
-    yield* Stream.runForEach(Stream.takeUntil(store.read(id, -1), (event) => {
+    yield* Stream.runDrain(Stream.takeUntil(store.read(id, -1), (event) => {
       search.add(event)
       return search.isOver()
-    }), () => Effect.void)
+    }))
     const seed = search.seed()
     if (Result.isFailure(seed)) return yield* refuse("USAGE", seed.failure.message, { remedy: seed.failure.remedy })
     const events = seed.success.length

@@ -57,29 +57,47 @@ const tell = (given: Given, id: string, repair: RepairPlan.Repair, tools: Readon
   ].join("\n"))
 }
 
+/** Reads the log as far as it can be read. Where that is not to its end, says how far, and fails. */
+const scanned = (given: Given, { id, store }: Sessions.Found): Effect.Effect<RepairPlan.Scan, SessionsProgram.Problem> =>
+  Effect.suspend(() => {
+    const scan = RepairPlan.scan()
+    return Stream.runForEachArray(store.read(id, -1), (events) =>
+      Effect.suspend(() => {
+        for (const event of events) {
+          const violation = scan.add(event)
+          if (violation !== undefined) {
+            return Effect.fail(new SessionStore.SessionStoreError({
+              failure: Failure.make("SESSION_DAMAGED", `event ${event.seq} of session ${id} breaks a rule of its log: ${violation.message}`)
+            }))
+          }
+        }
+        return Effect.void
+      })).pipe(
+        Effect.tapError(({ failure }) => failure.code === "SESSION_DAMAGED" ? tellSaved(given, id, scan, failure) : Effect.void),
+        Effect.as(scan)
+      )
+  })
+
+const planOf = (found: Sessions.Found, scan: RepairPlan.Scan) =>
+  Effect.map(receiptsOf(found), (receipts) => RepairPlan.plan(scan.state(), receipts))
+
 const command = (given: Given, [asked = ""]: ReadonlyArray<string>): Effect.Effect<number, SessionsProgram.Problem, Scope.Scope> =>
   Effect.gen(function*() {
     const found = yield* Sessions.find({ command: "sessions repair", given }, asked)
     const { id, store } = found
-    const holder = yield* Sessions.holderOf(found)
-    if (holder !== undefined) return yield* Sessions.busy(id, holder, heldRemedy)
-
-    const scan = RepairPlan.scan()
-    yield* Stream.runForEach(store.read(id, -1), (event) =>
-      Effect.suspend(() => {
-        const violation = scan.add(event)
-        return violation === undefined ? Effect.void : Effect.fail(new SessionStore.SessionStoreError({
-          failure: Failure.make("SESSION_DAMAGED", `event ${event.seq} of session ${id} breaks a rule of its log: ${violation.message}`)
-        }))
-      })).pipe(
-        Effect.tapError(({ failure }) => failure.code === "SESSION_DAMAGED" ? tellSaved(given, id, scan, failure) : Effect.void)
-      )
-    if (!isOn(given, "apply")) {
-      yield* tell(given, id, RepairPlan.plan(scan.state(), yield* receiptsOf(found)), scan.tools(), false)
+    let scan = yield* scanned(given, found)
+    if (isOn(given, "apply")) {
+      const { recovery } = yield* Effect.scoped(store.open(id, Store.holder("sessions repair"))).pipe(Sessions.withRemedy("SESSION_BUSY", heldRemedy))
+      yield* tell(given, id, recovery, scan.tools(), true)
       return 0
     }
-    const { recovery } = yield* Effect.scoped(store.open(id, Store.holder("sessions repair"))).pipe(Sessions.withRemedy("SESSION_BUSY", heldRemedy))
-    yield* tell(given, id, recovery, scan.tools(), true)
+    if (!RepairPlan.isNothing(yield* planOf(found, scan))) {
+      const holder = yield* Sessions.holderOf(found)
+      if (holder !== undefined) return yield* Sessions.busy(id, holder, heldRemedy)
+      // Whoever held it may have ended its turn in between.
+      scan = yield* scanned(given, found)
+    }
+    yield* tell(given, id, yield* planOf(found, scan), scan.tools(), false)
     return 0
   })
 

@@ -15,6 +15,7 @@ import * as path from "node:path"
 import { type Given, one, quote } from "../CommandLine.ts"
 import * as Composition from "../Composition.ts"
 import * as DataDirectory from "../DataDirectory.ts"
+import * as InputText from "../InputText.ts"
 import { fromFailure, refuse, type Refusal } from "../Refusal.ts"
 import * as Store from "../Store.ts"
 import { nearest } from "../Suggestion.ts"
@@ -39,8 +40,12 @@ export const directoryOf = (given: Given): Effect.Effect<string, Refusal> => Eff
 /** Whether there is a store: a file that something was written into. Fails with `DATA_DIR_UNUSABLE` where nobody may look. */
 const isThere = ({ by, directory }: DataDirectory.Choice): Effect.Effect<boolean, Refusal> =>
   Effect.try({
-    try: () => (fs.statSync(path.join(directory, Store.fileName), { throwIfNoEntry: false })?.size ?? 0) > 0,
-    catch: (cause) => DataDirectory.unusable(`the data directory ${directory} (${by}) cannot be looked at`, cause)
+    try: () => {
+      const found = fs.statSync(directory, { throwIfNoEntry: false })
+      if (found?.isDirectory() === false) throw new Error("it is not a directory")
+      return (fs.statSync(path.join(directory, Store.fileName), { throwIfNoEntry: false })?.size ?? 0) > 0
+    },
+    catch: (cause) => refuse("DATA_DIR_UNUSABLE", `the data directory ${directory} (${by}) cannot be looked at: ${InputText.reasonOf(cause)}`)
   })
 
 /** Opens the store; `undefined` where no session was ever begun in the directory. */
