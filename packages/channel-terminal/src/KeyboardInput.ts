@@ -106,7 +106,13 @@ export const make = (input: Readable, output: Writable): KeyboardInput => {
       }
       return Effect.sync(() => {
         answer = { _tag: "End" }
-        if (keepsHistory) begun = lines.line
+        if (keepsHistory) {
+          begun = lines.line
+          // What is written next stands where the line stood, also where it took several rows.
+          readline.moveCursor(output, 0, -lines.getCursorPos().rows)
+          readline.cursorTo(output, 0)
+          readline.clearScreenDown(output)
+        }
         lines.close()
       })
     })

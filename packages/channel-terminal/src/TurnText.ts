@@ -124,15 +124,17 @@ export const make = (style: Style): TurnText => {
   const add: TurnText["add"] = (event) => {
     switch (event.type) {
       case "session_start": {
-        const line = [
+        const parts = (isContinued: boolean) => [
           `${event.harness}${event.harness_version === undefined ? "" : ` ${event.harness_version}`}`,
           ...(event.model === undefined ? [] : [event.model]),
-          `session ${event.session_id}${event.resumed ? " (continued)" : ""}`,
+          `session ${event.session_id}${isContinued ? " (continued)" : ""}`,
           event.cwd
         ].map((part) => oneLine(part, remarkCharacters)).join(" · ")
+        // Every turn of a conversation but the first one continues it.
+        const line = parts(false)
         if (line === header) return []
         header = line
-        return aside("dim", line)
+        return aside("dim", parts(event.resumed))
       }
       case "turn_start":
         activity = "waiting for the agent"

@@ -86,6 +86,16 @@ describe("KeyboardInput", () => {
       assert.deepStrictEqual(yield* both.keyboard.question("? "), { _tag: "End" })
     }))
 
+  it.live("keeps what was typed when asking is interrupted, for the next time", () =>
+    Effect.gen(function*() {
+      const both = make()
+      const asking = yield* Effect.forkChild(both.keyboard.ask("> "), { startImmediately: true })
+      both.input.write("half ")
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      yield* Fiber.interrupt(asking)
+      assert.deepStrictEqual(yield* typed(both, "and half\r"), line("half and half"))
+    }))
+
   it.live("gives the keyboard back when asking is interrupted", () =>
     Effect.gen(function*() {
       const both = make()

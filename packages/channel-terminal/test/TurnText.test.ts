@@ -179,9 +179,18 @@ describe("TurnText", () => {
     const text = TurnText.make(Style.plain)
     assert.lengthOf(text.add(start), 1)
     assert.lengthOf(text.add(start), 0)
-    assert.deepStrictEqual(text.add({ ...start, resumed: true }), [
-      { to: "aside", text: "scripted 0.1.0 · m-1 · session s-1 (continued) · /project\n" }
+    assert.lengthOf(text.add({ ...start, resumed: true }), 0)
+    assert.deepStrictEqual(text.add({ ...start, model: "m-2", resumed: true }), [
+      { to: "aside", text: "scripted 0.1.0 · m-2 · session s-1 (continued) · /project\n" }
     ])
+  })
+
+  it("says that the agent goes on by itself", () => {
+    const text = TurnText.make(Style.plain)
+    assert.deepStrictEqual(text.add({ type: "turn_start", turn: 2, trigger: { kind: "background" } }), [
+      { to: "aside", text: "· the agent goes on by itself\n" }
+    ])
+    assert.lengthOf(text.add({ type: "turn_start", turn: 3, trigger: { kind: "message", source: "user" } }), 0)
   })
 
   it("knows what goes on, for the line that shows the time", () => {
