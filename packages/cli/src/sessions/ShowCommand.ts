@@ -46,6 +46,7 @@ const toJson = ({ digest, pending, summary, turns }: Shown) => {
     harness_session: binding === undefined ? null : {
       id: binding.harnessSessionId,
       persisted: binding.isPersisted,
+      ...(binding.cutOffTurn === undefined ? {} : { cut_off_turn: binding.cutOffTurn }),
       ...(version === undefined ? {} : { version }),
       ...(model === undefined ? {} : { model })
     },
@@ -85,7 +86,9 @@ const text = ({ digest, pending, summary, turns }: Shown, style: Style.Style): s
       "bound to",
       binding === undefined
         ? `nothing: ${header.harness} has not named its session`
-        : `${binding.harnessSessionId} of ${header.harness}, ${binding.isPersisted ? "which is known to have kept it" : "which is not known to have kept it"}`
+        : `${binding.harnessSessionId} of ${header.harness}, ${binding.isPersisted ? "which is known to have kept it" : "which is not known to have kept it"}${
+          binding.cutOffTurn === undefined ? "" : `; it was cut off in turn ${binding.cutOffTurn} and may not have all of it`
+        }`
     ),
     field("held by", holder === undefined ? "nobody" : `${holder.name} since ${Moment.format(holder.since)}`),
     field("used", `${TurnText.usage(usage)}${untold > 0 && untold < digest.turns.length ? `; of ${untold} turn${untold === 1 ? "" : "s"} it is not known` : ""}`),
