@@ -554,3 +554,44 @@ describe.concurrent("turnpike sessions delete", () => {
       assert.strictEqual((yield* sessions(home, ["list"])).stdout, "")
     }), patience)
 })
+
+describe.concurrent("a conversation that another process runs", () => {
+  it.live.skipIf(process.platform === "win32")("takes what is sent to it, and is explained and put in order when it was killed", () =>
+    Effect.gen(function*() {
+      const home = yield* Scratch.directory
+      const scenario = path.join(home, "scenario.json")
+      fs.writeFileSync(scenario, JSON.stringify({
+        description: "Answers once, and then never comes to an end.",
+        turns: [{ do: [{ type: "text", text: "hello" }, { type: "end", reason: "completed" }] }, { repeats: true, do: [{ type: "text", text: "Let me think" }, { type: "hang" }] }]
+      }))
+      const chat = Turnpike.start(["chat", "--harness", "scripted", "--scenario", scenario, "--session", "live", "--format", "events"], { home })
+      yield* Effect.addFinalizer(() => Effect.sync(() => chat.child.kill("SIGKILL")))
+      chat.child.stdin.write("{\"type\":\"prompt\",\"text\":\"one\"}\n")
+      yield* Effect.promise(() => chat.until("\"result\":{\"result\""))
+      const followed = Turnpike.start(["sessions", "log", "live", "--follow", "--format", "text"], { home })
+      yield* Effect.promise(() => followed.until("completed"))
+
+      const sent = yield* sessions(home, ["send", "live", "two"])
+      assert.strictEqual(sent.code, 0)
+      assert.match(sent.stderr, /it was received; (turnpike chat \(process \d+ on .+\) holds the session since .+, and takes it after the turns before it|it was taken already)\n$/)
+      yield* Effect.promise(() => followed.until("Let me think"))
+      followed.child.kill("SIGINT")
+      assert.match((yield* Effect.promise(() => followed.ended)).stdout, /> one\n[^]*hello\n[^]*> two\n[^]*Let me think/)
+
+      const running = JSON.parse((yield* sessions(home, ["explain", "live", "--json"])).stdout) as Readonly<Record<string, unknown>>
+      assert.deepStrictEqual([running["turn"], running["state"], running["verdict"]], [2, "running", null])
+      const held = refusal(yield* sessions(home, ["repair", "live"]))
+      assert.deepStrictEqual([held.exit, held.code], [1, "SESSION_BUSY"])
+
+      chat.child.kill("SIGKILL")
+      yield* Effect.promise(() => chat.ended)
+      assert.include((yield* sessions(home, ["explain", "live"])).stdout, "… turn 2 has no end: a crash left it open, and nobody has opened the session since")
+      assert.include((yield* sessions(home, ["repair", "live", "--apply"])).stdout, "  turn 2 was closed as interrupted\n")
+      const told = JSON.parse((yield* sessions(home, ["explain", "live", "--json"])).stdout) as Readonly<Record<string, unknown>>
+      assert.deepStrictEqual([told["state"], told["summary"], told["what_to_do"]], [
+        "ended",
+        "turn 2 was cut off by a crash",
+        "Go on with `turnpike chat --session live`: what the turn did until then is in its log."
+      ])
+    }).pipe(Effect.scoped), patience)
+})
