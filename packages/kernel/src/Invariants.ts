@@ -164,15 +164,20 @@ export const guard = (
       })
     yield* Stream.runForEach(history, take)
     yield* log.observe(take)
+    const guarded = <A, E>(bodies: ReadonlyArray<SessionEvent.Body>, append: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+      Effect.suspend(() => {
+        let after = state
+        for (const body of bodies) {
+          const taken = next(after, body)
+          if (Result.isFailure(taken)) return Effect.die(new InvariantError({ session, rule: taken.failure.rule, found: taken.failure.message }))
+          after = taken.success
+        }
+        return append
+      })
     return {
       ...log,
-      append: (body) =>
-        Effect.suspend(() => {
-          const after = next(state, body)
-          return Result.isSuccess(after)
-            ? log.append(body)
-            : Effect.die(new InvariantError({ session, rule: after.failure.rule, found: after.failure.message }))
-        })
+      append: (body) => guarded([body], log.append(body)),
+      appendAll: (bodies) => guarded(bodies, log.appendAll(bodies))
     }
   })
 

@@ -49,6 +49,10 @@ export interface SessionLog {
    * observer of the same log.
    */
   readonly append: (body: SessionEvent.Body) => Effect.Effect<SessionEvent.SessionEvent, SessionStore.SessionStoreError>
+  /** As `append`, with several events in one commit: all of them enter, or none. It is waited for, whatever they are. */
+  readonly appendAll: (
+    bodies: ReadonlyArray<SessionEvent.Body>
+  ) => Effect.Effect<ReadonlyArray<SessionEvent.SessionEvent>, SessionStore.SessionStoreError>
   /** Commits what waits. */
   readonly flush: Effect.Effect<void, SessionStore.SessionStoreError>
   /**
@@ -200,9 +204,9 @@ export const open = (
         }))
       )
 
-    /** Commits the pieces that wait with an event behind them. Where that fails all of it is gone. */
-    const commitWith = (event: SessionEvent.SessionEvent, after: LogState.LogState) =>
-      Effect.onError(commit([...waiting, event], after), () =>
+    /** Commits the pieces that wait with events behind them. Where that fails all of it is gone. */
+    const commitWith = (events: ReadonlyArray<SessionEvent.SessionEvent>, after: LogState.LogState) =>
+      Effect.onError(commit([...waiting, ...events], after), () =>
         Effect.sync(() => {
           waiting = []
           state = committed
@@ -226,33 +230,51 @@ export const open = (
       Effect.catchCause((cause) => Effect.logDebug(`pieces of session ${id} wait on: they could not be committed`, cause))
     )
 
-    const append: SessionLog["append"] = (body) =>
+    /** The bodies as the next events, with the state after each, or why they may not enter. */
+    const entering = (bodies: ReadonlyArray<SessionEvent.Body>, now: number): Result.Result<{
+      readonly events: ReadonlyArray<SessionEvent.SessionEvent>
+      readonly after: LogState.LogState
+    }, string> => {
+      const events: Array<SessionEvent.SessionEvent> = []
+      let after = state
+      for (const body of bodies) {
+        const made = eventOf(body, after.next, now)
+        if (Result.isFailure(made)) return Result.fail(made.failure)
+        const next = LogState.next(after, made.success)
+        if (Result.isFailure(next)) return Result.fail(`${body.type} may not stand at ${made.success.seq}: ${next.failure.message}`)
+        events.push(made.success)
+        after = next.success
+      }
+      return Result.succeed({ events, after })
+    }
+
+    /** Takes bodies in. Only one alone may wait for others. */
+    const take = (bodies: ReadonlyArray<SessionEvent.Body>, mayWait: boolean): Effect.Effect<ReadonlyArray<SessionEvent.SessionEvent>, StoreError> =>
       Effect.gen(function*() {
         if ((yield* Tellings).some((telling) => telling.log === self && !telling.isOver)) {
-          return yield* refuse(`${body.type} was appended by an observer of the same log`)
+          return yield* refuse(`${bodies[0]?.type} was appended by an observer of the same log`)
         }
         const now = yield* Clock.currentTimeMillis
-        return yield* Semaphore.withPermits(lock, 1)(Effect.gen(function*() {
-          const made = eventOf(body, state.next, now)
-          if (Result.isFailure(made)) return yield* refuse(made.failure)
-          const event = made.success
-          const next = LogState.next(state, event)
-          if (Result.isFailure(next)) return yield* refuse(`${body.type} may not stand at ${event.seq}: ${next.failure.message}`)
-          const waits = event.type === "assistant/chunk" && !isFailing && !isClosed && waiting.length < maxBatch - 1 &&
+        return yield* Semaphore.withPermits(lock, 1)(Effect.suspend(() => {
+          const entered = entering(bodies, now)
+          if (Result.isFailure(entered)) return Effect.fail(refuse(entered.failure))
+          const { after, events } = entered.success
+          const [event] = events
+          if (event === undefined) return Effect.succeed(events)
+          const waits = mayWait && event.type === "assistant/chunk" && !isFailing && !isClosed && waiting.length < maxBatch - 1 &&
             (waiting.length > 0 || now - committedAt < pause)
-          if (!waits) {
-            yield* timed(now, commitWith(event, next.success))
-            return event
-          }
-          state = next.success
+          if (!waits) return Effect.as(timed(now, commitWith(events, after)), events)
+          state = after
           waiting.push(event)
-          if (!isTimed) {
-            isTimed = true
-            yield* Effect.forkIn(late, scope)
-          }
-          return event
+          if (isTimed) return Effect.succeed(events)
+          isTimed = true
+          return Effect.as(Effect.forkIn(late, scope), events)
         }))
       }).pipe(Effect.uninterruptible)
+
+    const append: SessionLog["append"] = (body) =>
+      // One body in, one event out.
+      Effect.map(take([body], true), ([event]) => event as SessionEvent.SessionEvent)
 
     const flush = Effect.uninterruptible(Semaphore.withPermits(lock, 1)(commitWaiting))
 
@@ -266,6 +288,7 @@ export const open = (
     return {
       writer,
       append,
+      appendAll: (bodies) => take(bodies, false),
       flush,
       observe: (observer) =>
         Effect.suspend(() => {

@@ -85,9 +85,7 @@ export const ofPrompt = (options: {
         const opening = Effect.gen(function*() {
           const { nextStep } = yield* store.pending(id)
           const messages = [...nextStep, receipt]
-          yield* Enclosure.open(log, trigger)
-          yield* Enclosure.claim(log, turn, messages)
-          yield* Enclosure.admit(log, messages)
+          yield* Enclosure.begin(log, trigger, messages)
           return promptOf(messages)
         })
         // Nobody is to find a prompt that waits although its sender was told that it failed. Of one that was claimed this does nothing.

@@ -92,16 +92,12 @@ const scenarios: Record<string, Scenario> = {
     result: "adapter_error INTERNAL",
     story: [...provision, "launch {", "} launch (a part of the run ended itself)", ...over]
   }),
-  "the turn cannot be opened in the log": scenario(
-    () => Effect.map(FailingStore.failingAt(1), (store) => ({ parts: {}, store })),
+  "the prompt cannot be written": scenario(
+    () => Effect.map(FailingStore.failingOn("user/message"), (store) => ({ parts: {}, store })),
     { result: "adapter_error STORE_FULL", story: [...provision, ...launch, ...capture, ...over], turn: 0 }
   ),
-  "the prompt cannot be written": scenario(
-    () => Effect.map(FailingStore.failingAt(4), (store) => ({ parts: {}, store, isCutShort: true })),
-    { result: "adapter_error STORE_FULL", story: [...provision, ...launch, "session_start", "turn_start", ...capture, "turn_end", ...over], turn: 1 }
-  ),
   "an event of the turn cannot be written": scenario(
-    () => Effect.map(FailingStore.failingAt(5), (store) => ({ parts: {}, store })),
+    () => Effect.map(FailingStore.failingOn("session/bound"), (store) => ({ parts: {}, store })),
     {
       result: "adapter_error STORE_FULL",
       // Nobody is told an id that the log does not have.
@@ -110,7 +106,7 @@ const scenarios: Record<string, Scenario> = {
     }
   ),
   "the turn's end cannot be written": scenario(
-    () => Effect.map(FailingStore.failingAt(8), (store) => ({ parts: {}, store, isCutShort: true })),
+    () => Effect.map(FailingStore.failingOn("turn/end"), (store) => ({ parts: {}, store, isCutShort: true })),
     {
       result: "adapter_error STORE_FULL",
       story: [...begun, "text_delta", "text_delta", "message", "} await", ...capture, "turn_end", ...over]

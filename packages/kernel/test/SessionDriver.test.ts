@@ -413,13 +413,16 @@ describe("whenIdle", () => {
   test("waits for activities that began while it waited", (_, drive) =>
     Effect.gen(function*() {
       const turn = yield* held
+      // It settles when it is let, so that the next prompt comes before it is over.
+      const settled = yield* Deferred.make<void>()
       const { execute, prompts } = recorder()
-      const driver = yield* drive(inTurn(turn.execute, execute))
+      const driver = yield* drive(inTurn((open) => Effect.tap(turn.execute(open), () => Deferred.await(settled)), execute))
       yield* driver.send(followup("a"))
       yield* turn.running
-      const waiting = yield* Effect.forkChild(driver.whenIdle)
+      const waiting = yield* Effect.forkChild(driver.whenIdle, { startImmediately: true })
       yield* driver.cancel(user, discard)
       yield* driver.send(followup("b"))
+      yield* Deferred.succeed(settled, undefined)
       yield* Fiber.join(waiting)
       assert.deepStrictEqual(prompts, [["b"]])
     }))

@@ -232,6 +232,21 @@ describe("a session's log", () => {
       ])
     }))
 
+  test("takes several events in one commit, with the pieces that wait before them, or none of them", (scene, log) =>
+    Effect.gen(function*() {
+      const seen: Array<string> = []
+      yield* log.observe((event) => Effect.sync(() => void seen.push(event.type)))
+      assert.deepStrictEqual(yield* log.appendAll([]), [])
+      yield* log.appendAll([start(1), step(1), user("p")])
+      yield* log.append(chunk("a"))
+      assert.strictEqual(yield* code(log.appendAll([assistant("a"), stepEnd(1), end(2)])), "LOG_RULE")
+      assert.deepStrictEqual(scene.commits, ["turn/start step/start user/message (on disk)"])
+      const events = yield* log.appendAll([assistant("a"), stepEnd(1), end(1)])
+      assert.deepStrictEqual(events.map(({ seq, type }) => `${seq} ${type}`), ["4 assistant/message", "5 step/end", "6 turn/end"])
+      assert.deepStrictEqual(scene.commits.slice(1), ["assistant/chunk assistant/message step/end turn/end (on disk)"])
+      assert.deepStrictEqual(seen, ["turn/start", "step/start", "user/message", "assistant/chunk", "assistant/message", "step/end", "turn/end"])
+    }))
+
   test("commits a full batch at once", (scene, log) =>
     Effect.gen(function*() {
       yield* log.append(start(1))

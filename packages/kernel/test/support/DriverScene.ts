@@ -61,6 +61,31 @@ export const make = (): Scene => {
       return { receipt, isNew: true }
     })
 
+  /** What may stand there, by the event before it: what the driver gets wrong is a defect here. */
+  const enter = (body: SessionEvent.Body): SessionEvent.SessionEvent => {
+    if (body.type === "inbox/claimed") {
+      const free = new Set(waiting().map(({ id }) => id))
+      if (!body.data.ids.every((id) => free.has(id))) throw new Error("claimed what does not wait")
+    }
+    const event: SessionEvent.SessionEvent = { seq: events.length, time: 0, ...body }
+    events.push(event)
+    if (body.type === "turn/start") {
+      last = body.data.turn
+      open = { turn: last, step: undefined }
+    }
+    if (body.type === "turn/end") open = undefined
+    if (body.type === "step/start" && open !== undefined) open.step = body.data.step
+    if (body.type === "step/end" && open !== undefined) open.step = undefined
+    return event
+  }
+
+  const appendAll: SessionDriver.Log["appendAll"] = (bodies) =>
+    Effect.gen(function*() {
+      yield* Effect.yieldNow
+      if (bodies.some((body) => scene.fault(body))) return yield* full
+      return bodies.map(enter)
+    }).pipe(Effect.uninterruptible)
+
   const scene: Scene = {
     events,
     received,
@@ -96,25 +121,8 @@ export const make = (): Scene => {
           }))
       },
       log: {
-        append: (body) =>
-          Effect.gen(function*() {
-            yield* Effect.yieldNow
-            if (scene.fault(body)) return yield* full
-            if (body.type === "inbox/claimed") {
-              const free = new Set(waiting().map(({ id }) => id))
-              if (!body.data.ids.every((id) => free.has(id))) return yield* Effect.die(new Error("claimed what does not wait"))
-            }
-            const event = { seq: events.length, time: 0, ...body } as SessionEvent.SessionEvent
-            events.push(event)
-            if (body.type === "turn/start") {
-              last = body.data.turn
-              open = { turn: last, step: undefined }
-            }
-            if (body.type === "turn/end") open = undefined
-            if (body.type === "step/start" && open !== undefined) open.step = body.data.step
-            if (body.type === "step/end" && open !== undefined) open.step = undefined
-            return event
-          }).pipe(Effect.uninterruptible),
+        append: (body) => Effect.map(appendAll([body]), ([event]) => event!),
+        appendAll,
         lastTurn: () => last,
         openTurn: () => open?.turn,
         dangling: () => open?.step === undefined ? [] : [{ type: "step/end", data: { step: open.step } }]
