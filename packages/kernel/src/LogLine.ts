@@ -34,8 +34,8 @@ const keyBytes = bytesOf(key)
 /** The checksum field with the closing brace. */
 const tailLength = key.length + 8 + 2
 
-/** The line of a record, with its checksum, without a line feed. A record that comes with a checksum gets its own. */
-export const encode = (record: Record<Contract>): string => {
+/** The line of a record, or of another object that stands among records, with its checksum, without a line feed. A record that comes with a checksum gets its own. */
+export const encode = (record: object): string => {
   const { sum: _, ...fields } = record as Fields
   const body = JSON.stringify(fields).slice(0, -1)
   return `${body}${key}${crc32(bytesOf(body))}"}`
@@ -75,6 +75,10 @@ const parse = (bytes: Uint8Array): Result.Result<Parsed, Fault> => {
     ? Result.succeed({ fields, isVerified: true })
     : damaged("its checksum is not that of its bytes")
 }
+
+/** The fields of a line that is no record of a contract, without its checksum, which it must have. */
+export const fields = (bytes: Uint8Array): Result.Result<Fields, Fault> =>
+  Result.flatMap(parse(bytes), (parsed) => parsed.isVerified ? Result.succeed(parsed.fields) : damaged("it has no checksum"))
 
 /** Whether an object that is no record of the contract was meant to be one all the same. */
 const isNewer = (contract: Contract, { fields: { format, type }, isVerified }: Parsed): boolean => {

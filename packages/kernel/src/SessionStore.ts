@@ -170,7 +170,8 @@ export interface Service {
   /** The records of an inbox, in order, for export. */
   readonly inbox: (id: Scalars.SessionId) => Stream.Stream<InboxEntry.InboxEntry, SessionStoreError>
   /**
-   * Puts a whole exported session in, all or nothing. Its last turn may be open; the
+   * Puts a whole exported session in, all or nothing. The events are read to their end
+   * before the records of the inbox. Its last turn may be open; the
    * first writer closes it. Fails with `SESSION_EXISTS`, with `SESSION_DAMAGED` where
    * the log or the inbox breaks a rule, and as its streams do.
    */

@@ -1,3 +1,4 @@
+export * as Interchange from "./Interchange.ts"
 export * as PgSessionStore from "./PgSessionStore.ts"
 export * as SqlDatabase from "./SqlDatabase.ts"
 export * as SqlSessionStore from "./SqlSessionStore.ts"
