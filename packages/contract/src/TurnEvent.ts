@@ -220,3 +220,19 @@ export type TurnEvent = typeof TurnEvent.Type
 export type Of<T extends TurnEvent["type"]> = Extract<TurnEvent, { readonly type: T }>
 
 export const make = <const T extends TurnEvent["type"]>(type: T, data: Of<T>["data"]): Of<T> => ({ type, data }) as Of<T>
+
+/** The event with its origin, unless it names one; unchanged where its type has none. */
+export const from = (event: TurnEvent, origin: Origin): TurnEvent => {
+  switch (event.type) {
+    case "assistant/chunk":
+      return { ...event, data: { origin, ...event.data } }
+    case "assistant/message":
+      return { ...event, data: { origin, ...event.data } }
+    case "tool/call":
+      return { ...event, data: { origin, ...event.data } }
+    case "tool/result":
+      return { ...event, data: { origin, ...event.data } }
+    default:
+      return event
+  }
+}

@@ -30,6 +30,7 @@ import * as Frame from "./Frame.ts"
 import * as Asks from "./internal/asks.ts"
 import * as LiveProcess from "./internal/liveProcess.ts"
 import * as LiveTurn from "./internal/liveTurn.ts"
+import * as OwnTurns from "./internal/ownTurns.ts"
 import * as Notices from "./Notices.ts"
 
 /** The most notices that are kept between two turns: 64. The rest is counted. */
@@ -43,15 +44,6 @@ export interface Options<State> {
   readonly resume: Harness.Resume | undefined
   readonly permission: Permission.Decider
   readonly redact: Redaction.Redactor
-}
-
-/** A turn that the harness began by itself. */
-interface Own<State> {
-  readonly turn: LiveTurn.LiveTurn<State>
-  /** Whether somebody has begun to read it. */
-  isRead: boolean
-  /** Completes when it is read to its end, or taken over. */
-  readonly over: Deferred.Deferred<void>
 }
 
 const closedUnderTurn = TurnError.io("the session was closed while the turn ran")
@@ -79,9 +71,6 @@ export const open = <State>(
     /** Sends the last turn's prompt. */
     let prompting: Fiber.Fiber<void> | undefined
     let closed = false
-    let listener: ((events: Stream.Stream<TurnEvent.TurnEvent, TurnError.TurnError>) => Effect.Effect<void>) | undefined
-    /** The turn that the harness began by itself. */
-    let own: Own<State> | undefined
     let held: Array<TurnEvent.Of<"notice">> = []
     let notKept = 0
     /** What the next prompt has to tell a harness that lost its history. */
@@ -225,7 +214,7 @@ export const open = <State>(
             settle(live)
           })
         case "Own":
-          return beginOwn(live)
+          return ownTurns.begin(live)
         case "End":
         case "Fail":
         case "Kill":
@@ -236,55 +225,6 @@ export const open = <State>(
           })
       }
     }
-
-    /** Opens a turn for what the harness does by itself, where somebody listens and no other is open. */
-    const beginOwn = (live: LiveProcess.LiveProcess<State>): Effect.Effect<void> =>
-      Effect.suspend(() => {
-        const tell = listener
-        if (tell === undefined || current !== undefined || closed || live.gone) return Effect.void
-        return Effect.gen(function*() {
-          const turn = yield* LiveTurn.make<State>()
-          turn.live = live
-          current = turn
-          const begun: Own<State> = { turn, isRead: false, over: yield* Deferred.make<void>() }
-          own = begun
-          turn.mark = yield* live.child.mark
-          yield* Effect.forkIn(tell(ownEvents(begun)), sessionScope)
-        })
-      })
-
-    const endOwn = (ended: Own<State>) =>
-      Effect.suspend(() => {
-        if (own !== ended) return Effect.void
-        own = undefined
-        if (current === ended.turn) current = undefined
-        return Effect.asVoid(Deferred.succeed(ended.over, undefined))
-      })
-
-    const ownEvents = (begun: Own<State>): Stream.Stream<TurnEvent.TurnEvent, TurnError.TurnError> =>
-      Stream.unwrap(Effect.gen(function*() {
-        if (own !== begun || begun.isRead) return Stream.fromIterable(LiveTurn.takenOver)
-        begun.isRead = true
-        yield* Effect.addFinalizer(() =>
-          Effect.suspend(() => begun.turn.over ? settled(begun.turn) : abandon(begun.turn)).pipe(Effect.andThen(endOwn(begun)))
-        )
-        return Stream.fromQueue(begun.turn.queue)
-      }))
-
-    /** Waits for the end of a turn of the harness's own. One that nobody has begun to read goes on in the prompt's turn, as notices do. */
-    const afterOwn: Effect.Effect<ReadonlyArray<TurnEvent.TurnEvent>> = Effect.suspend(() => {
-      const begun = own
-      if (begun === undefined) return Effect.succeed([])
-      if (begun.isRead) return Effect.andThen(Deferred.await(begun.over), afterOwn)
-      return Effect.gen(function*() {
-        begun.turn.over = true
-        yield* Asks.cancelAll(begun.turn.asks)
-        const told = yield* Queue.clear(begun.turn.queue).pipe(Effect.orElseSucceed((): Array<TurnEvent.TurnEvent> => []))
-        yield* Queue.shutdown(begun.turn.queue)
-        yield* endOwn(begun)
-        return told.flatMap(LiveTurn.asBackground)
-      })
-    })
 
     const settle = (live: LiveProcess.LiveProcess<State>) => {
       if (live.gone || (live.tasks.length === 0 && !live.busy)) idle.openUnsafe()
@@ -423,6 +363,22 @@ export const open = <State>(
         Effect.andThen(Effect.suspend(() => turn.finishing === undefined ? Effect.void : Fiber.await(turn.finishing)))
       )
 
+    /** Ends what a turn's reader leaves behind. */
+    const leave = (turn: LiveTurn.LiveTurn<State>) => Effect.suspend(() => turn.over ? settled(turn) : abandon(turn))
+
+    const ownTurns = OwnTurns.make<State>({
+      scope: sessionScope,
+      open: (turn) => {
+        if (closed || current !== undefined) return false
+        current = turn
+        return true
+      },
+      close: (turn) => {
+        if (current === turn) current = undefined
+      },
+      leave
+    })
+
     const interruptProcess = (target: LiveProcess.LiveProcess<State>) =>
       Effect.suspend(() => {
         if (dialect.interrupt === undefined) return Effect.asVoid(target.child.signal("SIGINT"))
@@ -475,14 +431,15 @@ export const open = <State>(
       Stream.unwrap(Effect.gen(function*() {
         yield* Semaphore.takeScoped(lock, 1)
         const turn = yield* LiveTurn.make<State>()
-        const before = yield* afterOwn
+        const before = yield* ownTurns.settle
         if (closed) return yield* sessionClosed
         current = turn
         yield* Effect.addFinalizer(() =>
-          Effect.suspend(() => turn.over ? settled(turn) : abandon(turn)).pipe(
-            Effect.andThen(Effect.sync(() => {
+          Effect.andThen(
+            leave(turn),
+            Effect.sync(() => {
               current = undefined
-            }))
+            })
           )
         )
         yield* Queue.offerAll(turn.queue, before.slice(0, LiveTurn.maxWaiting / 2))
@@ -539,20 +496,7 @@ export const open = <State>(
       sessionId: options.sessionId,
       runTurn,
       ...(dialect.steer === undefined ? {} : { steer }),
-      ...(dialect.hasOwnTurns === true
-        ? {
-          onOwnTurn: (next) =>
-            Effect.asVoid(Effect.acquireRelease(
-              Effect.sync(() => {
-                listener = next
-              }),
-              () =>
-                Effect.sync(() => {
-                  if (listener === next) listener = undefined
-                })
-            ))
-        } satisfies Pick<Harness.HarnessSession, "onOwnTurn">
-        : {}),
+      ...(dialect.hasOwnTurns === true ? { onOwnTurn: ownTurns.listen } : {}),
       interrupt,
       backgroundDone: idle.await,
       close

@@ -49,33 +49,6 @@ export const neverBegun: TurnEvent.TurnEvent = TurnEvent.make("harness/end", {
   harness_reason: "cancelled before the prompt was sent"
 })
 
-/** What is left to read of a turn that went on in another one. */
-export const takenOver: ReadonlyArray<TurnEvent.TurnEvent> = [
-  Notices.make("harness_note", "a prompt came first: what the harness did by itself is told in the prompt's turn"),
-  TurnEvent.make("harness/end", { stop_reason: "completed", text: "", worked: true, denials: [], background: [] })
-]
-
-/** An event of the harness's own turn as a part of another one. Its steps and its ending have no place there. */
-export const asBackground = (event: TurnEvent.TurnEvent): ReadonlyArray<TurnEvent.TurnEvent> => {
-  switch (event.type) {
-    case "assistant/chunk":
-      return [{ ...event, data: { ...event.data, origin: "background" } }]
-    case "assistant/message":
-      return [{ ...event, data: { ...event.data, origin: "background" } }]
-    case "tool/call":
-      return [{ ...event, data: { ...event.data, origin: "background" } }]
-    case "tool/result":
-      return [{ ...event, data: { ...event.data, origin: "background" } }]
-    case "step/start":
-    case "step/end":
-    case "usage":
-    case "harness/end":
-      return []
-    default:
-      return [event]
-  }
-}
-
 /** Tells of processes that a turn left behind. */
 export const leftovers = (killed: ReadonlyArray<ProcessInfo.ProcessInfo>): TurnEvent.Of<"notice"> =>
   Notices.make(

@@ -1,22 +1,14 @@
 /** A turn that a harness began by itself, as a part of the turn that is open. */
-import { type TurnEvent, Usage } from "@turnpike/contract"
+import { TurnEvent, Usage } from "@turnpike/contract"
 
 /** An event of it, with its origin; `undefined` for its ending. `before` is what the open turn had consumed when it began. */
 export const asPart = (event: TurnEvent.TurnEvent, before: Usage.Usage): TurnEvent.TurnEvent | undefined => {
   switch (event.type) {
-    case "assistant/chunk":
-      return { ...event, data: { ...event.data, origin: event.data.origin ?? "background" } }
-    case "assistant/message":
-      return { ...event, data: { ...event.data, origin: event.data.origin ?? "background" } }
-    case "tool/call":
-      return { ...event, data: { ...event.data, origin: event.data.origin ?? "background" } }
-    case "tool/result":
-      return { ...event, data: { ...event.data, origin: event.data.origin ?? "background" } }
     case "usage":
       return { ...event, data: { ...event.data, usage: Usage.sum(before, event.data.usage) } }
     case "harness/end":
       return undefined
     default:
-      return event
+      return TurnEvent.from(event, "background")
   }
 }
