@@ -222,7 +222,7 @@ export type Of<T extends TurnEvent["type"]> = Extract<TurnEvent, { readonly type
 export const make = <const T extends TurnEvent["type"]>(type: T, data: Of<T>["data"]): Of<T> => ({ type, data }) as Of<T>
 
 /** The event with its origin, unless it names one; unchanged where its type has none. */
-export const from = (event: TurnEvent, origin: Origin): TurnEvent => {
+export const from = (event: TurnEvent, origin: typeof Origin.Type): TurnEvent => {
   switch (event.type) {
     case "assistant/chunk":
       return { ...event, data: { origin, ...event.data } }
