@@ -43,7 +43,8 @@ export interface Conversation {
   /**
    * Gives a prompt and completes when its turn is over and told, with its result;
    * `undefined` where it was taken back, or stopped before its run began. Prompts
-   * that wait already come first.
+   * that wait already come first. One that fails is taken back: no later turn runs
+   * it, unless the failure says that it waits.
    */
   readonly ask: (text: string) => Effect.Effect<AgentRunResult.AgentRunResult | undefined, StoreError>
   /** Passes a signal to the turn that runs, or is asked for. Answers what became of it; `undefined` where there is none. */
@@ -61,6 +62,8 @@ interface Running {
 
 /** A prompt, and what became of it so far. */
 interface Given {
+  /** Whether somebody waits for what becomes of it. */
+  isAwaited: boolean
   /** The turn that took it. */
   turn?: number
   /** That of the turn. */
@@ -68,8 +71,14 @@ interface Given {
   result?: AgentRunResult.AgentRunResult
 }
 
-/** How many prompts are remembered: more than anybody waits for. */
+/** How many prompts are remembered besides those that somebody waits for. */
 const maxPrompts = 64
+
+/** The failure of a prompt that nothing can be done about: a later turn takes it. */
+const stillWaiting = ({ failure }: StoreError): StoreError =>
+  new SessionStore.SessionStoreError({
+    failure: { ...failure, message: `${failure.message}; the prompt waits in the session's inbox, and the next turn that can begin takes it` }
+  })
 
 /** How many turns in a row may begin without getting nearer to a prompt that waits. */
 const maxTries = 3
@@ -90,9 +99,14 @@ export const make = (options: Options): Effect.Effect<Conversation, StoreError, 
     const promptOf = (receipt: string): Given => {
       const known = prompts.get(receipt)
       if (known !== undefined) return known
-      const [oldest] = prompts.keys()
-      if (oldest !== undefined && prompts.size >= maxPrompts) prompts.delete(oldest)
-      const made: Given = {}
+      if (prompts.size >= maxPrompts) {
+        for (const [oldest, { isAwaited }] of prompts) {
+          if (isAwaited) continue
+          prompts.delete(oldest)
+          break
+        }
+      }
+      const made: Given = { isAwaited: false }
       prompts.set(receipt, made)
       return made
     }
@@ -190,7 +204,7 @@ export const make = (options: Options): Effect.Effect<Conversation, StoreError, 
           tries = place < before ? 0 : tries + 1
           if (tries === maxTries) {
             return yield* new SessionStore.SessionStoreError({
-              failure: Failure.make("STORE_FAILED", `prompt ${receipt} of session ${id} waits, and no turn takes it`)
+              failure: Failure.make("STORE_FAILED", `no turn of session ${id} takes prompt ${receipt}`)
             })
           }
           before = place
@@ -199,13 +213,28 @@ export const make = (options: Options): Effect.Effect<Conversation, StoreError, 
         }
       })
 
+    /** Sees to it that no later turn runs what its sender was told has failed; answers whether that is certain. */
+    const takeBack = (receipt: string): Effect.Effect<boolean> =>
+      driver.takeBack(receipt, "user").pipe(
+        // Who has the session now decides; it, or the next who has, finds the request.
+        Effect.catch(() => store.requestDiscard(id, [receipt], "user")),
+        Effect.match({ onFailure: () => false, onSuccess: () => true })
+      )
+
     return {
       ask: (text) =>
         Effect.gen(function*() {
           asking++
           delete broken.error
           const { receipt } = yield* driver.send({ kind: "followup", text, source: "user" })
-          return yield* overWith(receipt.id, promptOf(receipt.id))
+          const prompt = promptOf(receipt.id)
+          prompt.isAwaited = true
+          return yield* overWith(receipt.id, prompt).pipe(
+            Effect.catch((error) => Effect.andThen(takeBack(receipt.id), (isTaken) => Effect.fail(isTaken ? error : stillWaiting(error)))),
+            Effect.ensuring(Effect.sync(() => {
+              prompt.isAwaited = false
+            }))
+          )
         }).pipe(Effect.ensuring(Effect.sync(() => {
           asking--
           if (asking === 0) early = []

@@ -14,6 +14,7 @@
  */
 import { Failure, type InboxEntry, type SessionEvent, type Verdict } from "@turnpike/contract"
 import * as Cause from "effect/Cause"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
@@ -22,6 +23,7 @@ import * as Semaphore from "effect/Semaphore"
 import type * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import * as Cancel from "./Cancel.ts"
+import * as DiscardRequests from "./internal/discardRequests.ts"
 import * as Enclosure from "./internal/enclosure.ts"
 import * as SessionStore from "./SessionStore.ts"
 
@@ -99,6 +101,8 @@ export interface SessionDriver {
   readonly wake: Effect.Effect<void>
   /** Asks the running turn to end. Does nothing, and arms nothing, where none runs. */
   readonly cancel: (request: Cancel.Request, options: CancelOptions) => Effect.Effect<void>
+  /** Discards a receipt where it waits, and answers whether it did. */
+  readonly takeBack: (id: InboxEntry.ReceiptId, by: string) => Effect.Effect<boolean, StoreError>
   /** Completes when no activity remains, also none that began while this waited. */
   readonly whenIdle: Effect.Effect<void>
   /** Runs a job while no turn can begin. Fails with `SESSION_BUSY` where the driver is not idle. Wakes wait behind it. */
@@ -121,6 +125,12 @@ interface Outcome {
   readonly verdict: Verdict.Verdict
   readonly goesOn: boolean
 }
+
+/** How long after a failure the inbox is looked into again. */
+const watchAgain: Duration.Input = "1 second"
+
+/** Failures that no later look is spared. */
+const lasting: ReadonlySet<Failure.FailureCode> = new Set(["FORMAT_UNSUPPORTED", "SESSION_BUSY", "SESSION_DAMAGED", "SESSION_UNKNOWN"])
 
 const failed = (failure: Failure.Failure) => new SessionStore.SessionStoreError({ failure })
 
@@ -181,7 +191,8 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
       Effect.flatMap(SubscriptionRef.get(phase), (present) =>
         isSame(present, next) ? Effect.void : SubscriptionRef.set(phase, next))
 
-    const look = Effect.tap(Effect.suspend(() => store.pending(id)), (pending) =>
+    /** Looks into the inbox, after what somebody wants to be discarded is. */
+    const look = Effect.tap(DiscardRequests.heeded(store, writer), (pending) =>
       Effect.sync(() => {
         seen = new Set([...pending.nextTurn, ...pending.nextStep].map((receipt) => receipt.id))
         version = pending.version
@@ -206,9 +217,10 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
     const end = (verdict: Verdict.Verdict): Effect.Effect<void, StoreError> =>
       Effect.suspend(() => {
         owed = verdict
-        return Effect.tap(Enclosure.end(log, verdict), () =>
+        return Effect.onExit(Enclosure.end(log, verdict), (exit) =>
           Effect.sync(() => {
-            owed = undefined
+            // That it could not be written is what is told of the turn, and what its log says once it can.
+            owed = Exit.isSuccess(exit) ? undefined : verdict.type === "error" ? verdict : internal(exit.cause)
           }))
       })
 
@@ -384,7 +396,7 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
 
     const closedError = failed(Failure.make("CANCELLED", `session ${id} is closed`))
 
-    const watch = Effect.gen(function*() {
+    const watch: Effect.Effect<void> = Effect.gen(function*() {
       while (true) {
         yield* store.inboxChanged(id, version)
         const { known, pending } = yield* Semaphore.withPermits(inbox, 1)(Effect.suspend(() => {
@@ -392,13 +404,14 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
           return Effect.map(look, (pending) => ({ known, pending }))
         }))
         if ([...pending.nextTurn, ...pending.nextStep].some((receipt) => isWaking(receipt) && !known.has(receipt.id))) yield* wake
-        if (pending.discardRequests.length > 0) {
-          for (const { by, id: receipt } of pending.discardRequests) {
-            yield* Semaphore.withPermits(inbox, 1)(writer.discard([receipt], "removed", by))
-          }
-        }
       }
-    }).pipe(Effect.catchCause(trouble("its inbox cannot be watched any more")))
+    }).pipe(Effect.catch((error) => {
+      const ends = lasting.has(error.failure.code)
+      return Effect.andThen(
+        Effect.logWarning(`session ${id}: ${ends ? "its inbox cannot be watched any more" : "its inbox could not be looked into, which is tried again"}`, error),
+        ends ? Effect.void : Effect.andThen(Effect.sleep(watchAgain), Effect.suspend(() => watch))
+      )
+    }))
 
     yield* Effect.addFinalizer(() =>
       Effect.gen(function*() {
@@ -446,10 +459,19 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
               const pending = yield* look
               const ids = [...pending.nextStep, ...pending.nextTurn].map((receipt) => receipt.id)
               if (ids.length > 0) yield* writer.discard(ids, "cancelled", request.cause)
-            }).pipe(Semaphore.withPermits(inbox, 1), Effect.catchCause(trouble("what waits could not be discarded")))
+            }).pipe(
+              Semaphore.withPermits(inbox, 1),
+              // The turn is to end all the same.
+              Effect.catchCause((cause) => Effect.logError(`session ${id}: what waits could not be discarded, and waits on`, cause))
+            )
           }
           yield* current.cancel.request(request)
         }).pipe(Effect.uninterruptible),
+      takeBack: (receipt, by) =>
+        Effect.map(
+          Semaphore.withPermits(inbox, 1)(Effect.suspend(() => writer.discard([receipt], "cancelled", by))),
+          (discarded) => discarded.length > 0
+        ),
       whenIdle: idle.await,
       maintain: <A, E, R>(job: Effect.Effect<A, E, R>) =>
         Effect.uninterruptibleMask((restore) => Effect.suspend((): Effect.Effect<A, E | StoreError, R> => {

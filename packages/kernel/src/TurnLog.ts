@@ -7,6 +7,7 @@
  */
 import { type Failure, type SessionEvent, TurnEvent, type Verdict } from "@turnpike/contract"
 import * as Effect from "effect/Effect"
+import * as DiscardRequests from "./internal/discardRequests.ts"
 import * as Enclosure from "./internal/enclosure.ts"
 import * as Prompt from "./Prompt.ts"
 import type * as SessionDriver from "./SessionDriver.ts"
@@ -83,7 +84,7 @@ export const ofPrompt = (options: {
       Effect.gen(function*() {
         const { receipt } = yield* store.receive(id, { kind: "followup", text, source: trigger.source })
         const opening = Effect.gen(function*() {
-          const { nextStep } = yield* store.pending(id)
+          const { nextStep } = yield* DiscardRequests.heeded(store, writer)
           const messages = [...nextStep, receipt]
           yield* Enclosure.begin(log, trigger, messages)
           return promptOf(messages)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type AgentRunEvent, Scalars, StreamRules, TurnEvent } from "@turnpike/contract"
+import { type AgentRunEvent, Failure, Scalars, StreamRules, TurnEvent } from "@turnpike/contract"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -182,7 +182,7 @@ describe("a conversation", () => {
       Effect.gen(function*() {
         const store = yield* FailingStore.failingOn(type)
         yield* Effect.gen(function*() {
-          const { conversation, events, logged } = yield* scene({ turn: echo })
+          const { conversation, events, fake, logged } = yield* scene({ turn: echo })
           const asked = yield* Effect.result(conversation.ask("one"))
           const how = asked._tag === "Failure" ? asked.failure.failure.code : asked.success?.error?.code ?? asked.success?.result.summary
           // One that was not claimed waits on, and the next turn takes it.
@@ -190,11 +190,54 @@ describe("a conversation", () => {
           assert.strictEqual(runsOf(events).length, type === "turn/start" || type === "user/message" ? 0 : 1)
           const again = yield* conversation.ask("two")
           assert.strictEqual(again?.result.summary, "echo: two")
-          const types = (yield* logged).map(({ type }) => type)
+          // Whoever is told that a prompt failed gives it again: it is not to run twice.
+          assert.deepStrictEqual(fake.prompts, type === "turn/start" || type === "user/message" ? ["two"] : ["one", "two"])
+          const log = yield* logged
+          const [first] = log.flatMap((event) => event.type === "turn/end" ? [event.data.verdict] : [])
+          // What is told of a turn is what its log says.
+          if (asked._tag === "Success" && asked.success !== undefined) assert.deepStrictEqual(first?.type, type === "inbox/claimed" ? "error" : asked.success.verdict.type)
+          const types = log.map(({ type }) => type)
           assert.strictEqual(types.filter((type) => type === "turn/start").length, types.filter((type) => type === "turn/end").length)
         }).pipe(Effect.scoped, Effect.provideService(SessionStore.SessionStore, store))
       }))
   }
+
+  for (const kind of ["inject", "followup"] as const) {
+    test(`answers a prompt that comes after a hundred that wait, each of them ${kind}`, Effect.gen(function*() {
+      const store = yield* SessionStore.SessionStore
+      const { conversation, fake, prepared } = yield* scene({ turn: echo })
+      const sent = Array.from({ length: 100 }, (_, n) => ({ kind, text: `text ${n}`, source: "somebody" }))
+      yield* Effect.forEach(sent, (message) => store.receive(prepared.options.sessionId, message))
+      const answer = yield* conversation.ask("one")
+      assert.strictEqual(answer?.result.summary, `echo: ${fake.prompts.at(-1)}`)
+      assert.strictEqual(fake.prompts.at(-1)?.endsWith("one"), true)
+    }))
+  }
+
+  it.effect("leaves a prompt that failed to nobody, also where another has taken the session over", () =>
+    Effect.gen(function*() {
+      const memory = yield* SessionStoreMemory.make
+      const busy = new SessionStore.SessionStoreError({ failure: Failure.make("SESSION_BUSY", "another writer has it") })
+      let isTaken = false
+      const ifHeld = <A>(work: Effect.Effect<A, SessionStore.SessionStoreError>) => Effect.suspend(() => isTaken ? Effect.fail(busy) : work)
+      const store: SessionStore.Service = {
+        ...memory,
+        open: (id, holder) =>
+          Effect.map(memory.open(id, holder), (writer) => ({
+            ...writer,
+            append: (...given) => ifHeld(writer.append(...given)),
+            discard: (...given) => ifHeld(writer.discard(...given))
+          }))
+      }
+      yield* Effect.gen(function*() {
+        const { conversation, fake, prepared } = yield* scene({ turn: echo })
+        isTaken = true
+        const asked = yield* Effect.flip(conversation.ask("one"))
+        assert.deepStrictEqual([asked.failure.code, asked.failure.message], ["SESSION_BUSY", "another writer has it"])
+        const { discardRequests, nextTurn } = yield* store.pending(prepared.options.sessionId)
+        assert.deepStrictEqual([discardRequests.map(({ id }) => id), fake.prompts], [nextTurn.map(({ id }) => id), []])
+      }).pipe(Effect.scoped, Effect.provideService(SessionStore.SessionStore, store))
+    }))
 
   test("that is left cuts its turn off, which is told to its end", Effect.gen(function*() {
     const events: Array<AgentRunEvent.AgentRunEvent> = []

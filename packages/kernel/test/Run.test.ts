@@ -638,3 +638,34 @@ describe("what is remembered of the session", () => {
       assert.deepStrictEqual(atPrompt, ["turn/start", "inbox/claimed", "step/start", "user/message"])
     }).pipe(Effect.scoped, Effect.provide(SessionStoreMemory.layer)))
 })
+
+describe("what waits in the inbox of a run", () => {
+  it.effect("is told with its prompt, but for what somebody wants to be discarded", () =>
+    Effect.gen(function*() {
+      const store = yield* SessionStoreMemory.make
+      const fake = FakeHarness.make()
+      yield* Effect.gen(function*() {
+        const prepared = yield* Scene.prepare({ fake })
+        const inject = (text: string) => store.receive(Scene.sessionId, { kind: "inject", text, source: "somebody" })
+        const { receipt } = yield* inject("not this")
+        yield* inject("this")
+        yield* store.requestDiscard(Scene.sessionId, [receipt.id], "somebody")
+        yield* Scene.execute(prepared, { fake }, { events: [], result: undefined })
+      }).pipe(Effect.scoped, Effect.provideService(SessionStore.SessionStore, store))
+      assert.deepStrictEqual(fake.prompts, ["this\n\nhello"])
+    }))
+})
+
+describe("a number that JSON has and nobody can write again", () => {
+  it.effect("is told as what comes nearest, and ends no turn", () =>
+    Effect.gen(function*() {
+      const input = JSON.parse("{\"nothing\":-0.0,\"much\":[1e999,-1e999]}") as Schema.Json
+      const fake = FakeHarness.make({
+        turn: () => Stream.make(bound(), TurnEvent.make("tool/call", { call_id: "t", name: "t", input }), result("t"), message("done"), end("done"))
+      })
+      const told = yield* Scene.run({ fake })
+      assert.strictEqual(Scene.show(told.result), "success")
+      const inputs = told.result?.session_log.flatMap((event) => event.type === "tool/call" ? [event.data.input] : [])
+      assert.deepStrictEqual(inputs, [{ nothing: 0, much: ["Infinity", "-Infinity"] }])
+    }))
+})

@@ -7,6 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { TestClock } from "effect/testing"
 import { type Cancel, SessionDriver, SessionStore } from "../src/index.ts"
 import * as Scene from "./support/DriverScene.ts"
 
@@ -387,7 +388,7 @@ describe("a log that cannot be written", () => {
       yield* driver.whenIdle
       assert.deepStrictEqual(words(scene.events).filter((word) => word.startsWith("turn/")), [
         "turn/start 1 message",
-        "turn/end 1 completed",
+        "turn/end 1 error STORE_FULL",
         "turn/start 2 message",
         "turn/end 2 completed"
       ])
@@ -406,6 +407,48 @@ describe("a log that cannot be written", () => {
       yield* driver.wake
       yield* driver.whenIdle
       assert.deepStrictEqual(prompts, [["a"]])
+    }))
+})
+
+describe("an inbox that cannot be looked into for a while", () => {
+  test("fails no turn, and what others send meanwhile is run once it can be", (scene, drive) =>
+    Effect.gen(function*() {
+      const turn = yield* held
+      const { execute, prompts } = recorder()
+      const failing = yield* Deferred.make<void>()
+      let hasFailed = false
+      const { store } = scene.options
+      const inboxChanged: typeof store.inboxChanged = (id, version) =>
+        hasFailed ? store.inboxChanged(id, version) : Effect.andThen(Deferred.await(failing), Effect.suspend(() => {
+          hasFailed = true
+          return Effect.fail(new SessionStore.SessionStoreError({ failure: Failure.make("STORE_FAILED", "somebody locks it") }))
+        }))
+      const driver = yield* drive(inTurn(turn.execute, execute), { store: { ...store, inboxChanged } })
+      yield* driver.send(followup("a"))
+      yield* turn.running
+      yield* Deferred.succeed(failing, undefined)
+      yield* scene.receiveElsewhere(followup("b"))
+      yield* turn.release()
+      yield* driver.whenIdle
+      yield* scene.receiveElsewhere(followup("c"))
+      yield* TestClock.adjust("1 second")
+      for (let n = 0; n < 20; n++) yield* Effect.yieldNow
+      yield* driver.whenIdle
+      assert.deepStrictEqual([prompts, scene.troubles], [[["b"], ["c"]], []])
+      assert.deepStrictEqual(words(scene.events).filter((word) => word.startsWith("turn/end")), [1, 2, 3].map((turn) => `turn/end ${turn} completed`))
+    }))
+})
+
+describe("a request to discard", () => {
+  test("that nobody heard, since nobody had the session, is heeded before anything is run", (scene, drive) =>
+    Effect.gen(function*() {
+      const { id } = yield* scene.receiveElsewhere(followup("a"))
+      yield* scene.receiveElsewhere(followup("b"))
+      yield* scene.requestDiscard(id)
+      const { execute, prompts } = recorder()
+      const driver = yield* drive(execute, { wakeAtStart: true })
+      yield* driver.whenIdle
+      assert.deepStrictEqual([prompts, scene.discarded], [[["b"]], [{ id, cause: "removed" }]])
     }))
 })
 
