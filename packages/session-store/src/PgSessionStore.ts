@@ -104,11 +104,19 @@ const databaseOf = (options: Options): Effect.Effect<SqlDatabase, SqlError | Sto
     const schema = options.schema ?? defaultSchema
     const place = placeOf(options)
 
+    // Every commit is synced: the server does it for many at once.
+    const transaction: SqlDatabase["transaction"] = (work) =>
+      Effect.retry(asFailure(sql.withTransaction(work)), { while: isOvertaken, times: attempts })
+
     const database: SqlDatabase = {
       sql,
       place,
-      // Every commit is synced: the server does it for many at once.
-      transaction: (work) => Effect.retry(asFailure(sql.withTransaction(work)), { while: isOvertaken, times: attempts }),
+      transaction,
+      write: ([first, ...others], options) =>
+        transaction(
+          Effect.tap(first, (rows) => rows.length === 0 ? Effect.void : Effect.forEach(others, (statement) => statement, { discard: true })),
+          options
+        ),
       now: Effect.map(oneOf(sql`select (extract(epoch from clock_timestamp()) * 1000)::bigint as now`), (row) => integer(row, "now")),
       mayHaveChanged: Effect.succeed(true),
       pollMillis,

@@ -8,6 +8,7 @@ import type { Failure } from "@turnpike/contract"
 import type * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
+import type { Statement } from "effect/sql/Statement"
 
 export interface TransactionOptions {
   /** Whether the commit is to be on disk before the transaction is over, and not only with the operating system. */
@@ -26,6 +27,15 @@ export interface SqlDatabase {
     work: Effect.Effect<A, E, R>,
     options: TransactionOptions
   ) => Effect.Effect<A, E | SqlError, R>
+  /**
+   * Runs statements as one transaction, as `transaction` does, and asks nobody in
+   * between: the quick way for what is written all the time. Where the first one answers
+   * no row, none of them does anything. Answers the rows of the first.
+   */
+  readonly write: <A extends object>(
+    statements: readonly [first: Statement<A>, ...others: ReadonlyArray<Statement<object>>],
+    options: TransactionOptions
+  ) => Effect.Effect<ReadonlyArray<A>, SqlError>
   /** The time that all users of the database go by, in milliseconds since 1970. */
   readonly now: Effect.Effect<number, SqlError>
   /** Whether somebody else may have committed since this was asked last. */

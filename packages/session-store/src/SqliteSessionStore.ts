@@ -20,7 +20,7 @@ import * as Schema from "./internal/schema.ts"
 import { sqliteFailure, VanishedFile } from "./internal/sqliteFailure.ts"
 import { failed, type StoreError } from "./internal/storeFailure.ts"
 import { toldBy } from "./internal/told.ts"
-import type { SqlDatabase } from "./SqlDatabase.ts"
+import type { SqlDatabase, TransactionOptions } from "./SqlDatabase.ts"
 import * as SqlSessionStore from "./SqlSessionStore.ts"
 
 /** The name of the file in a directory. */
@@ -28,7 +28,7 @@ export const fileName = "sessions.sqlite"
 
 export type Options = SqlSessionStore.Options & ({ readonly file: string } | { readonly directory: string })
 
-/** How long SQLite waits for another process that writes, in the thread that writes: a second, in milliseconds. */
+/** How long SQLite waits for another process that writes, in a thread of its own: a second, in milliseconds. */
 const blockingMillis = 1_000
 
 /** Ten seconds in all. In this thread SQLite waits for nobody; it is tried again with the event loop free in between. */
@@ -115,11 +115,11 @@ const prepareTables = (file: string, run: NodeSqlite.Run): Effect.Effect<void, S
 const databaseOf = (file: string): Effect.Effect<SqlDatabase, SqlError | StoreError, Scope.Scope> =>
   Effect.gen(function*() {
     yield* prepareFile(file)
-    // Closed last, so that what is left in the WAL is written into the file beside the event loop.
-    const writer = yield* NodeSqlite.inOwnThread({ file, pragmas: pragmasOf(blockingMillis) })
+    // Closed last, so that what is left in the WAL is written into the file where it was written.
+    const writer = yield* NodeSqlite.forWriting({ file, pragmas: pragmasOf(blockingMillis), pragmasHere: pragmasOf(0) })
     const reader = yield* NodeSqlite.inThisThread({ file, pragmas: pragmasOf(0) })
     yield* prepareTables(file, reader)
-    const { client: sql, transaction } = yield* NodeSqlite.make(reader, writer, attempts)
+    const { client: sql, transaction, write } = yield* NodeSqlite.make(reader, writer, attempts)
     const mode = yield* NodeSqlite.whileBusy(attempts.reading)(oneOf(sql`pragma journal_mode=wal`))
     if (text(mode, "journal_mode") !== "wal") return yield* unusable(file, new Error("its file system cannot share memory between processes, as SQLite's WAL mode needs"))
 
@@ -133,15 +133,18 @@ const databaseOf = (file: string): Effect.Effect<SqlDatabase, SqlError | StoreEr
       if (identityOf(file) !== ownFile || log !== ownLog) throw new VanishedFile(file)
     })
 
+    const kept = <A, E, R>(commit: Effect.Effect<A, E, R>, { sync }: TransactionOptions): Effect.Effect<A, E | SqlError, R> => {
+      const committed = Effect.andThen(ifThere, commit)
+      // Afterwards as well: what was committed into a file that went meanwhile is not kept.
+      return sync ? Effect.tap(committed, ifThere) : committed
+    }
+
     let seenVersion: number | undefined
     return {
       sql,
       place: file,
-      transaction: (work, options) => {
-        const committed = Effect.andThen(ifThere, transaction(work, options))
-        // Afterwards as well: what was committed into a file that went meanwhile is not kept.
-        return options.sync ? Effect.tap(committed, ifThere) : committed
-      },
+      transaction: (work, options) => kept(transaction(work, options), options),
+      write: (statements, options) => kept(write(statements, options), options),
       now: Effect.map(Clock.currentTimeMillis, Math.round),
       mayHaveChanged: Effect.map(oneOf(sql`pragma data_version`), (row) => {
         const version = integer(row, "data_version")

@@ -27,17 +27,19 @@ const breaking = Effect.gen(function*() {
   const directory = yield* temporary
   yield* Effect.scoped(SqliteSessionStore.make({ directory }))
   const run = yield* NodeSqlite.inThisThread({ file: Sqlite.fileIn(directory), pragmas: "" })
-  const { client, transaction } = yield* NodeSqlite.make(run, run, { reading: 100, writing: 100 })
+  const { client, transaction, write } = yield* NodeSqlite.make(run, run, { reading: 100, writing: 100 })
   const fates: Array<Fate> = []
   const broken = Effect.fail(new SqlError({ reason: new ConnectionError({ cause: new Error("it broke"), message: "it broke" }) }))
+  const fated = <A, E, R>(commit: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
+    Effect.suspend((): Effect.Effect<A, E | SqlError, R> => {
+      const fate = fates.shift() ?? "well"
+      return fate === "not done, no answer" ? broken : Effect.flatMap(commit, (done) => fate === "well" ? Effect.succeed(done) : broken)
+    })
   const database: SqlDatabase.SqlDatabase = {
     sql: client,
     place: "here",
-    transaction: (work, options) =>
-      Effect.suspend(() => {
-        const fate = fates.shift() ?? "well"
-        return fate === "not done, no answer" ? broken : Effect.andThen(transaction(work, options), (done) => fate === "well" ? Effect.succeed(done) : broken)
-      }),
+    transaction: (work, options) => fated(transaction(work, options)),
+    write: (statements, options) => fated(write(statements, options)),
     now: Effect.succeed(1_000),
     mayHaveChanged: Effect.succeed(true),
     pollMillis: 10,

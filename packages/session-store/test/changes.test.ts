@@ -13,13 +13,14 @@ const broken = Effect.fail(new SqlError({ reason: new ConnectionError({ cause: n
 /** Changes of a database of which only the sessions' lengths matter, and which fails as long as `isBroken`. */
 const setUp = Effect.gen(function*() {
   const run = yield* NodeSqlite.inThisThread({ file: ":memory:", pragmas: "create table sessions (number integer primary key, id text, next_seq integer, inbox_seq integer)" })
-  const { client, transaction } = yield* NodeSqlite.make(run, run, { reading: 1, writing: 1 })
+  const { client, transaction, write } = yield* NodeSqlite.make(run, run, { reading: 1, writing: 1 })
   yield* client`insert into sessions values (1, 'one', 5, 2)`
   const isBroken = yield* Ref.make(false)
   const changes = yield* Changes.make({
     sql: client,
     place: "here",
     transaction,
+    write,
     now: Effect.succeed(0),
     mayHaveChanged: Effect.flatMap(Ref.get(isBroken), (is) => is ? broken : Effect.succeed(true)),
     pollMillis: 100,

@@ -3,7 +3,7 @@
  * over all that the row says.
  */
 import type { SessionEvent } from "@turnpike/contract"
-import { LogLine } from "@turnpike/kernel"
+import { LogBlock, LogLine } from "@turnpike/kernel"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as zlib from "node:zlib"
@@ -128,12 +128,18 @@ export const unpacked = (
   if (sumOfBatch(session, batch) !== sum) return Result.fail(damaged(id, `${place} cannot be read: their checksum is not that of their bytes`))
   const bytes = unpack(codec, batch.bytes)
   if (bytes === undefined) return Result.fail(unsupported(id, `${place} are packed in a way that this version, or this runtime, does not have (${codec})`))
-  const events: Array<SessionEvent.SessionEvent> = []
   let seq = first
-  for (let start = 0, end = 0; end < bytes.length; start = end + 1, seq++) {
+  let start = 0
+  for (; seq <= after && start < bytes.length; seq++) {
+    const end = bytes.indexOf(lineFeed, start)
+    start = end < 0 ? bytes.length : end + 1
+  }
+  const together = LogBlock.events(bytes.subarray(start), seq)
+  if (together !== undefined && seq + together.length === last + 1) return Result.succeed(together)
+  const events: Array<SessionEvent.SessionEvent> = []
+  for (let end = start; end < bytes.length; start = end + 1, seq++) {
     end = bytes.indexOf(lineFeed, start)
     if (end < 0) end = bytes.length
-    if (seq <= after) continue
     const line = decode(bytes.subarray(start, end))
     if (Result.isFailure(line)) return Result.fail(unsupported(id, `event ${seq} is of a later version: ${line.failure.message}`))
     if (line.success.seq !== seq) return Result.fail(damaged(id, `event ${seq} has the seq ${line.success.seq}`))

@@ -3,6 +3,7 @@ import type { InboxEntry, SessionEvent } from "@turnpike/contract"
 import * as Effect from "effect/Effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
+import type { Statement } from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import { type Batch, unpacked } from "./batch.ts"
 import { bytes, integer, type Row } from "./columns.ts"
@@ -23,11 +24,15 @@ export const grown = (log: LogFigures, events: Events): LogFigures => ({
   updated: events.at(-1)?.time ?? log.updated
 })
 
-/** Within a transaction that has made sure that the rows go on from the log's end. */
+/** For a transaction that has made sure that the rows go on from the log's end. */
+export const inserting = (sql: SqlClient, session: number, batches: ReadonlyArray<Batch>): ReadonlyArray<Statement<Row>> =>
+  batches.map(({ bytes, codec, first, generation, last, sum }) =>
+    sql<Row>`insert into batches (session, first_seq, last_seq, generation, codec, sum, bytes)
+      values (${session}, ${first}, ${last}, ${generation}, ${codec}, ${sum}, ${bytes})`)
+
+/** Within a transaction as {@link inserting} is for. */
 export const insert = (sql: SqlClient, session: number, batches: ReadonlyArray<Batch>): Effect.Effect<void, SqlError> =>
-  Effect.forEach(batches, ({ bytes, codec, first, generation, last, sum }) =>
-    sql`insert into batches (session, first_seq, last_seq, generation, codec, sum, bytes)
-      values (${session}, ${first}, ${last}, ${generation}, ${codec}, ${sum}, ${bytes})`, { discard: true })
+  Effect.forEach(inserting(sql, session, batches), (statement) => statement, { discard: true })
 
 const batchOf = (row: Row): Batch => ({
   first: integer(row, "first_seq"),

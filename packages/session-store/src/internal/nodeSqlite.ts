@@ -14,6 +14,7 @@ import { ConnectionError, LockTimeoutError, SqlError, UniqueViolation, UnknownEr
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
+import type { SqlDatabase, TransactionOptions } from "../SqlDatabase.ts"
 import { asFailure } from "./brokenRollback.ts"
 import * as Engine from "./sqliteEngine.ts"
 import * as Thread from "./sqliteThread.ts"
@@ -62,23 +63,74 @@ export type Run = (operation: Engine.Operation) => Effect.Effect<Engine.Rows, Sq
 
 /** A connection in this thread, for as long as the scope is open. */
 export const inThisThread = (target: Engine.Target): Effect.Effect<Run, SqlError, Scope.Scope> =>
-  Effect.map(attempt("open", () => Engine.open(DatabaseSync, target)), (engine): Run => (operation) => attempt(operation.kind, () => engine(operation))).pipe(
+  Effect.map(attempt("open", () => Engine.open(DatabaseSync, target)), (engine): Run => (operation) => attempt(operation.kind, () => engine.run(operation))).pipe(
     Effect.tap((run) => Effect.addFinalizer(() => closed(run)))
   )
 
-/** A connection in a thread of its own, which begins with what it is asked first and ends with the scope. */
-export const inOwnThread = (target: Engine.Target): Effect.Effect<Run, never, Scope.Scope> =>
+/** What a thread costs to begin, in milliseconds of CPU: 40, as much as Node.js takes for its own start. */
+const threadMillis = 40
+
+const begins = ({ kind }: Engine.Operation): boolean => kind === "begin" || kind === "transaction"
+
+const isBusy = (cause: unknown): boolean => {
+  const code = codeOf(cause)
+  return code !== undefined && ((code & 0xff) === codes.busy || (code & 0xff) === codes.locked)
+}
+
+/** Where a connection for writing is opened, see {@link forWriting}. */
+export interface WritingTarget extends Engine.Target {
+  /** The pragmas of the connection in this thread, which is to wait for nobody. */
+  readonly pragmasHere: string
+}
+
+/**
+ * A connection for writing. It is opened when it is first asked for something, and
+ * begins in this thread. Once it has kept this thread for as long as another one costs
+ * to begin, or another process is in its way, it moves into a thread of its own,
+ * between two transactions: a process that ends soon begins none, and in one that goes
+ * on the event loop is not held up. The scope's end closes it.
+ */
+export const forWriting = ({ pragmasHere, ...target }: WritingTarget): Effect.Effect<Run, never, Scope.Scope> =>
   Effect.gen(function*() {
+    let here: Engine.Engine | undefined
     let thread: Thread.Thread | undefined
+    let keptMillis = 0
+    let isLeaving = false
+
+    const doHere = (operation: Engine.Operation): Engine.Rows => {
+      const since = performance.now()
+      try {
+        here ??= Engine.open(DatabaseSync, { ...target, pragmas: pragmasHere })
+        return here.run(operation)
+      } catch (cause) {
+        isLeaving ||= isBusy(cause)
+        throw cause
+      } finally {
+        keptMillis += performance.now() - since
+        isLeaving ||= keptMillis >= threadMillis
+      }
+    }
+
+    const leave = (): Thread.Thread => {
+      const left = here
+      here = undefined
+      const isSuspect = left?.isSuspect() === true
+      left?.run({ kind: "close" })
+      return Thread.begin({ ...target, isSuspect })
+    }
+
     const run: Run = (operation) =>
-      Effect.callback<Engine.Rows, SqlError>((resume) => {
-        thread ??= Thread.begin(target)
-        thread.ask(operation, (rows) => resume(Effect.succeed(rows)), (failure) => resume(Effect.fail(sqlErrorOf(failure, operation.kind))))
+      Effect.suspend(() => {
+        if (thread === undefined && !(isLeaving && begins(operation))) return attempt(operation.kind, () => doHere(operation))
+        return Effect.flatMap(attempt("open", () => thread ??= leave()), (begun) =>
+          Effect.callback<Engine.Rows, SqlError>((resume) =>
+            begun.ask(operation, (rows) => resume(Effect.succeed(rows)), (failure) => resume(Effect.fail(sqlErrorOf(failure, operation.kind))))))
       })
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
         const begun = thread
-        return begun === undefined ? Effect.void : Effect.andThen(closed(run), Effect.promise(begun.end))
+        if (begun !== undefined) return Effect.andThen(closed(run), Effect.promise(begun.end))
+        return here === undefined ? Effect.void : closed(run)
       })
     )
     return run
@@ -90,10 +142,17 @@ const closed = (run: Run): Effect.Effect<void> =>
 export interface NodeSqlite {
   readonly client: SqlClient.SqlClient
   /** Runs work as one transaction with the write lock from its beginning. */
-  readonly transaction: <A, E, R>(work: Effect.Effect<A, E, R>, options: { readonly sync: boolean }) => Effect.Effect<A, E | SqlError, R>
+  readonly transaction: SqlDatabase["transaction"]
+  /** As a database has it: what is written goes to the connection as one. */
+  readonly write: SqlDatabase["write"]
 }
 
+const levelOf = ({ sync }: TransactionOptions): Engine.Level => sync ? "FULL" : "NORMAL"
+
 const beginOf = (level: Engine.Level): string => `BEGIN ${level}`
+
+/** What SQLite takes is checked by it: the statements are the store's own. */
+const statementOf = (sql: string, params: ReadonlyArray<unknown>): Engine.Statement => ({ sql, params: params as ReadonlyArray<SQLInputValue> })
 
 const operationOf = (sql: string, params: ReadonlyArray<unknown>): Engine.Operation => {
   switch (sql) {
@@ -106,8 +165,7 @@ const operationOf = (sql: string, params: ReadonlyArray<unknown>): Engine.Operat
     case "ROLLBACK":
       return { kind: "rollback" }
     default:
-      // What SQLite takes is checked by it: the statements are the store's own.
-      return { kind: "rows", sql, params: params as ReadonlyArray<SQLInputValue> }
+      return { kind: "rows", ...statementOf(sql, params) }
   }
 }
 
@@ -135,7 +193,8 @@ export interface Attempts {
 export const make = (reader: Run, writer: Run, attempts: Attempts): Effect.Effect<NodeSqlite, never, Scope.Scope> =>
   Effect.gen(function*() {
     const reading = connectionOf((operation) => whileBusy(attempts.reading)(reader(operation)))
-    const writing = SqlClient.makeSqliteAcquirers({ connection: Effect.succeed(connectionOf(writer)), semaphore: yield* Semaphore.make(1) })
+    const semaphore = yield* Semaphore.make(1)
+    const writing = SqlClient.makeSqliteAcquirers({ connection: Effect.succeed(connectionOf(writer)), semaphore })
     const client = yield* SqlClient.make({
       acquirer: Effect.succeed(reading),
       borrower: (work) => work(reading),
@@ -147,11 +206,21 @@ export const make = (reader: Run, writer: Run, attempts: Attempts): Effect.Effec
     }).pipe(Effect.provide(Reactivity.layer))
     return {
       client,
-      transaction: (work, { sync }) =>
+      transaction: (work, options) =>
         client.withTransaction(work).pipe(
           asFailure,
-          Effect.provideService(SqlClient.BeginTransaction, beginOf(sync ? "FULL" : "NORMAL")),
+          Effect.provideService(SqlClient.BeginTransaction, beginOf(levelOf(options))),
           whileBusy(attempts.writing)
-        )
+        ),
+      write: <A extends object>(statements: readonly [Statement.Statement<A>, ...ReadonlyArray<Statement.Statement<object>>], options: TransactionOptions) =>
+        Effect.suspend(() => {
+          const operation: Engine.Operation = {
+            kind: "transaction",
+            level: levelOf(options),
+            statements: statements.map((statement) => statementOf(...statement.compile()))
+          }
+          // The rows are as the statement names them.
+          return Effect.map(Semaphore.withPermits(semaphore, 1)(Effect.uninterruptible(writer(operation))), (rows) => rows as unknown as ReadonlyArray<A>)
+        }).pipe(whileBusy(attempts.writing))
     }
   })

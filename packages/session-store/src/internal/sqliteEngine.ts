@@ -3,15 +3,22 @@
  * are prepared once.
  *
  * It is synchronous: reads run in the thread of whoever asks, and take microseconds;
- * what is written waits for the disk in a thread of its own.
+ * what is written waits for the disk, in a thread of its own where there is much of it.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
 
 /** How a commit reaches the disk: FULL waits for it, NORMAL leaves it with the operating system until the next that waits. */
 export type Level = "FULL" | "NORMAL"
 
+export interface Statement {
+  readonly sql: string
+  readonly params: ReadonlyArray<SQLInputValue>
+}
+
 export type Operation =
-  | { readonly kind: "rows"; readonly sql: string; readonly params: ReadonlyArray<SQLInputValue> }
+  | ({ readonly kind: "rows" } & Statement)
+  /** A whole transaction. Where the first statement answers no row, none of them does anything. Answers its rows. */
+  | { readonly kind: "transaction"; readonly level: Level; readonly statements: ReadonlyArray<Statement> }
   | { readonly kind: "begin"; readonly level: Level }
   | { readonly kind: "commit" }
   | { readonly kind: "rollback" }
@@ -19,13 +26,19 @@ export type Operation =
 
 export type Rows = ReadonlyArray<{ readonly [column: string]: unknown }>
 
-export type Engine = (operation: Operation) => Rows
+export interface Engine {
+  readonly run: (operation: Operation) => Rows
+  /** Whether a commit's sync failed and what it left is not written anew yet, see {@link Target.isSuspect}. */
+  readonly isSuspect: () => boolean
+}
 
 /** What an engine works on. All of it can be handed to another thread. */
 export interface Target {
   readonly file: string
   /** Pragmas that hold for the connection. */
   readonly pragmas: string
+  /** Whether an engine before this one left something in the WAL of which nobody knows whether it is on disk: false. */
+  readonly isSuspect?: boolean
 }
 
 /**
@@ -34,12 +47,12 @@ export interface Target {
  * Its text is also run in a worker thread, so it refers to nothing but its
  * parameters.
  */
-export const open = (Database: typeof DatabaseSync, { file, pragmas }: Target): Engine => {
+export const open = (Database: typeof DatabaseSync, { file, isSuspect: wasSuspect = false, pragmas }: Target): Engine => {
   const db = new Database(file)
   db.exec(pragmas)
   const prepared = new Map<string, StatementSync>()
   let level: Level | undefined
-  let isSuspect = false
+  let isSuspect = wasSuspect
 
   const prepare = (sql: string): StatementSync => {
     const known = prepared.get(sql)
@@ -85,10 +98,32 @@ export const open = (Database: typeof DatabaseSync, { file, pragmas }: Target): 
     }
   }
 
-  return (operation) => {
+  const rowsOf = ({ params, sql }: Statement): Rows => prepare(sql).all(...params)
+
+  const transaction = (wanted: Level, [first, ...others]: ReadonlyArray<Statement>): Rows => {
+    if (first === undefined) return []
+    begin(wanted)
+    try {
+      const rows = rowsOf(first)
+      if (rows.length === 0) {
+        rollback()
+        return rows
+      }
+      others.forEach(rowsOf)
+      commit()
+      return rows
+    } catch (cause) {
+      rollback()
+      throw cause
+    }
+  }
+
+  const run = (operation: Operation): Rows => {
     switch (operation.kind) {
       case "rows":
-        return prepare(operation.sql).all(...operation.params)
+        return rowsOf(operation)
+      case "transaction":
+        return transaction(operation.level, operation.statements)
       case "begin":
         begin(operation.level)
         return []
@@ -103,4 +138,6 @@ export const open = (Database: typeof DatabaseSync, { file, pragmas }: Target): 
         return []
     }
   }
+
+  return { run, isSuspect: () => isSuspect }
 }

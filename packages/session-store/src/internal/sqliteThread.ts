@@ -32,7 +32,7 @@ const serve = (port: Port, open: () => Engine.Engine) => {
     try {
       // Opened here, so that a file that cannot be opened fails what asks for it.
       engine ??= open()
-      port.postMessage({ id, rows: engine(operation) })
+      port.postMessage({ id, rows: engine.run(operation) })
     } catch (cause) {
       const errcode = (cause as { readonly errcode?: unknown } | null)?.errcode
       port.postMessage({

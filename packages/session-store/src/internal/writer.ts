@@ -127,23 +127,31 @@ export const make = (database: SqlDatabase, taken: Taken, { tell, time, told }: 
     })
   })
 
-  const commit = (
+  const committing = (
     after: Sessions.LogFigures,
     batches: ReadonlyArray<Batch.Batch>,
     claimed: ReadonlyArray<InboxEntry.ReceiptId>,
     sync: boolean
-  ): Effect.Effect<void, SqlError | StoreError> =>
-    transaction(
+  ): Effect.Effect<void, SqlError | StoreError> => {
+    const figures = writeLog(database, number, log, after, owner)
+    if (claimed.length === 0) {
+      return Effect.flatMap(database.write([figures, ...Log.inserting(sql, number, batches)], { sync }), ([row]) =>
+        row === undefined ? refused(log.next) : Effect.void)
+    }
+    return transaction(
       Effect.gen(function*() {
-        const [row] = yield* writeLog(database, number, log, after, owner)
+        const [row] = yield* figures
         if (row === undefined) return yield* refused(log.next)
         yield* Log.insert(sql, number, batches)
-        if (claimed.length === 0) return
         const inbox = yield* Effect.fromResult(Sessions.inboxFiguresOf(id, number, row))
         yield* Inbox.claim(sql, { ...taken.session, log: after, inbox }, claimed)
       }),
       { sync }
-    ).pipe(
+    )
+  }
+
+  const commit = (...[after, batches, claimed, sync]: Parameters<typeof committing>): Effect.Effect<void, SqlError | StoreError> =>
+    committing(after, batches, claimed, sync).pipe(
       Effect.catchTag("SqlError", (error) =>
         database.isInDoubt(error)
           ? Effect.flatMap(
