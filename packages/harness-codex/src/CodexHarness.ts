@@ -77,8 +77,14 @@ const commandOf = (session: Harness.SessionOptions, file: string): Effect.Effect
 
 /** Why Codex refused to begin or to resume a thread, by its words: its codes are the same for all. */
 const threadRefused = (error: CodexWire.RpcError, launch: Dialect.Launch, session: Harness.SessionOptions): HarnessError.HarnessError => {
-  if (launch._tag === "Resume" && /no rollout found|invalid session id|thread not found/.test(error.message)) {
-    return HarnessError.sessionLost(name, launch.harnessSessionId)
+  if (launch._tag === "Resume") {
+    if (/no rollout found|invalid session id|thread not found/.test(error.message)) {
+      return HarnessError.sessionLost(name, launch.harnessSessionId)
+    }
+    // A file that is torn or empty, and one that says it is another thread's. Observed with 0.171.0.
+    if (/failed to read (thread|session metadata)|belongs to thread|thread source changed/.test(error.message)) {
+      return HarnessError.sessionLost(name, launch.harnessSessionId, session.redact(error.message).slice(0, 2048))
+    }
   }
   const failure = CodexFailure.ofRefusal(error, session.redact)
   if (error.message.includes("already has an active writer")) return failed(Failure.make("SESSION_IN_USE", failure.message))

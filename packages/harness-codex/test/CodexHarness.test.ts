@@ -131,10 +131,11 @@ describe("CodexHarness.open", () => {
         Effect.map(failureOf(harness, options(directory, { program: answering(directory, `{"id":"thread","error":${error}}`), resume })), (failure) => [failure.code, failure.retryable])
       assert.deepStrictEqual([
         yield* code(`{"code":-32600,"message":"no rollout found for thread id t"}`),
+        yield* code(`{"code":-32603,"message":"failed to read thread: thread-store internal error: failed to read session metadata /t.jsonl"}`),
         yield* code(`{"code":-32600,"message":"thread t already has an active writer"}`),
         yield* code(`{"code":-32001,"message":"overloaded"}`),
         yield* code(`{"code":-32600,"message":"Invalid request: unknown variant thread/resume"}`)
-      ], [["SESSION_LOST", false], ["SESSION_IN_USE", false], ["OVERLOADED", true], ["HARNESS_PROTOCOL", false]])
+      ], [["SESSION_LOST", false], ["SESSION_LOST", false], ["SESSION_IN_USE", false], ["OVERLOADED", true], ["HARNESS_PROTOCOL", false]])
       const { failure } = yield* Effect.flip(harness.open(options(directory, { program: answering(directory, `{"id":"thread","error":{"code":-32601,"message":"Method not found"}}`) })))
       assert.strictEqual(failure.remedy, "Use the version that is tested: npm install -g @openai/codex@0.171.0.")
     }))

@@ -19,8 +19,8 @@ export interface Asked {
   readonly tools: CopilotTools.Plan
   readonly model: string | undefined
   readonly sessionId: string
-  /** Whether Copilot had the session before this process. */
-  readonly resumed: boolean
+  /** The session that is continued; undefined where one begins. */
+  readonly resumes: string | undefined
   readonly redact: Redaction.Redactor
   /** Makes ids that no conversation has seen. */
   readonly uuid: () => string
@@ -57,10 +57,13 @@ export const prompt = (state: State, { text }: Prompt.Prompt): Step => {
 
 /** Tells of the session, once for each process. */
 const announcement = ({ asked, model }: State): Outputs => [
+  ...(asked.resumes === undefined || asked.resumes === asked.sessionId
+    ? []
+    : [notice("rebound", `Copilot goes on under the session id ${asked.sessionId} instead of ${asked.resumes}`)]),
   { _tag: "Session", harnessSessionId: asked.sessionId },
   event(TurnEvent.make("session/bound", {
     harness_session_id: asked.sessionId,
-    resumed: asked.resumed,
+    resumed: asked.resumes !== undefined,
     harness_version: asked.version,
     ...(model === undefined ? {} : { model })
   })),

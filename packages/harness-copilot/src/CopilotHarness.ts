@@ -133,9 +133,12 @@ const handshake = (options: Options, session: Harness.SessionOptions, { choice, 
       deadline
     )
     if (open.error !== undefined) {
-      return yield* (launch._tag === "Resume" && /\bSession not found\b/.test(open.error.message)
-        ? HarnessError.sessionLost(name, launch.harnessSessionId)
-        : refusal(open.error.message, open.error.code))
+      const { code, message } = open.error
+      if (launch._tag === "Resume" && /\bSession not found\b/.test(message)) return yield* HarnessError.sessionLost(name, launch.harnessSessionId)
+      // A file that is torn, and one that says it is another session's. Observed with 1.0.102.
+      return yield* (launch._tag === "Resume" && /\bSession file is corrupted\b|\bbelongs to a different session\b/.test(message)
+        ? HarnessError.sessionLost(name, launch.harnessSessionId, session.redact(message).slice(0, 2048))
+        : refusal(message, code))
     }
     const opened = decodeOpened(open.result)
     if (Result.isFailure(opened)) return yield* refusal("it did not say which session it opened")
@@ -143,7 +146,7 @@ const handshake = (options: Options, session: Harness.SessionOptions, { choice, 
       tools,
       model: session.model,
       sessionId: opened.success.sessionId,
-      resumed: launch._tag === "Resume",
+      resumes: launch._tag === "Resume" ? launch.harnessSessionId : undefined,
       redact: session.redact,
       uuid: randomUUID,
       version: (Result.isSuccess(connected) ? connected.success.version : undefined) ?? program.version

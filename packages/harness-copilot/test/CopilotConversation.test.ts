@@ -13,7 +13,7 @@ const tools = (...list: ReadonlyArray<string>) => ({ tools: CopilotTools.plan({ 
 /** Recordings whose whole translation is written down, and what was asked in them. */
 const recordings: Readonly<Record<string, Options>> = {
   "two-turns": { prompts: ["first", "/clear"] },
-  "resumed": { resumed: true },
+  "resumed": { resumes: asked().sessionId },
   "tool-allowed": tools("execute"),
   "tool-denied": tools("bash(git *)"),
   "tool-all": { tools: CopilotTools.plan(ToolAllowlist.dangerousAll) },
@@ -116,6 +116,12 @@ describe("CopilotConversation", () => {
     ])
     const second = CopilotConversation.prompt({ ...first.state, turn: undefined }, Prompt.fromText("b"))
     assert.deepStrictEqual(second.outputs.map(({ _tag }) => _tag), ["Send"])
+  })
+
+  it("tells that it goes on under another id than the one it was asked to resume", () => {
+    const step = CopilotConversation.prompt(fresh({ resumes: "before" }), Prompt.fromText("a"))
+    assert.deepStrictEqual(notices(step), [["rebound", `Copilot goes on under the session id ${sessionId} instead of before`]])
+    assert.deepStrictEqual(step.outputs.flatMap((output) => output._tag === "Session" ? [output.harnessSessionId] : []), [sessionId])
   })
 
   it("tells what is in force and was not asked for", () => {

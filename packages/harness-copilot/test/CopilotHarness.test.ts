@@ -154,6 +154,14 @@ describe("CopilotHarness.open", () => {
       assert.deepStrictEqual(events.flatMap((event) => event.type === "notice" ? [event.data.kind] : []), ["fresh_session"])
     }))
 
+  test("takes a session whose file is torn for lost, and says why", (directory, harness) =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* opening(directory, harness, server(directory, "torn"), { harnessSessionId: "s-1", onLost: "fail" }), [
+        "SESSION_LOST",
+        "copilot cannot read its session s-1: Request session.resume failed with message: session resume failed: Session file is corrupted (line 1)"
+      ])
+    }))
+
   test("opens a session with what was asked, in words and not in arguments, and runs a turn", (directory, harness) =>
     Effect.gen(function*() {
       const session = yield* harness.open(options(directory, {

@@ -26,13 +26,17 @@ export class NotStarted extends Schema.TaggedError<NotStarted>()("NotStarted", {
   }
 }
 
-/** The harness does not have the session that was to be continued. */
+/** The harness does not have the session that was to be continued, or cannot read what it has of it. */
 export class SessionLost extends Schema.TaggedError<SessionLost>()("SessionLost", {
   harness: Schema.String,
-  harnessSessionId: Schema.String
+  harnessSessionId: Schema.String,
+  /** Why it cannot read it, in its own words, without credentials. */
+  unreadable: Schema.optionalKey(Schema.String)
 }) {
   override get message() {
-    return `${this.harness} has no session ${this.harnessSessionId} any more`
+    return this.unreadable === undefined
+      ? `${this.harness} has no session ${this.harnessSessionId} any more`
+      : `${this.harness} cannot read its session ${this.harnessSessionId}: ${this.unreadable}`
   }
   get failure(): Failure.Failure {
     return Failure.make("SESSION_LOST", this.message)
@@ -55,5 +59,5 @@ export const unsupported = (harness: string, option: string, detail: string): Ha
   new HarnessError({ reason: new Unsupported({ harness, option, detail }) })
 export const notStarted = (failure: Failure.Failure): HarnessError =>
   new HarnessError({ reason: new NotStarted({ failure: spoken(failure) }) })
-export const sessionLost = (harness: string, harnessSessionId: string): HarnessError =>
-  new HarnessError({ reason: new SessionLost({ harness, harnessSessionId }) })
+export const sessionLost = (harness: string, harnessSessionId: string, unreadable?: string): HarnessError =>
+  new HarnessError({ reason: new SessionLost({ harness, harnessSessionId, ...(unreadable === undefined ? {} : { unreadable }) }) })

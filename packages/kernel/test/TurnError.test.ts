@@ -50,12 +50,14 @@ describe("HarnessError", () => {
     const errors = [
       HarnessError.unsupported("h", "model", "it has one"),
       HarnessError.notStarted(failure),
-      HarnessError.sessionLost("h", "s")
+      HarnessError.sessionLost("h", "s"),
+      HarnessError.sessionLost("h", "s", "line 1 is no JSON")
     ]
     assert.deepStrictEqual(errors.map((error) => [error.message, error.failure.code, error.failure.data]), [
       ["h cannot honour model: it has one", "UNSUPPORTED", { harness: "h", option: "model" }],
       ["too many requests", "RATE_LIMIT", undefined],
-      ["h has no session s any more", "SESSION_LOST", undefined]
+      ["h has no session s any more", "SESSION_LOST", undefined],
+      ["h cannot read its session s: line 1 is no JSON", "SESSION_LOST", undefined]
     ])
   })
 })

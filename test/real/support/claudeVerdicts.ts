@@ -9,10 +9,34 @@ import * as path from "node:path"
 import { noticesOf, write } from "./realFacts.ts"
 import type { Bench } from "./turnpikeRun.ts"
 import {
-  empty, hasRun, hostile, hostilePrompts, kill, killed, lostSessions, outputLimit, refusal, reset, script, secondTurn, status, stops, tooLong, touch,
+  empty, hasRun, hostile, hostilePrompts, kill, killed, outputLimit, refusal, reset, script, secondTurn, status, stops, tooLong, touch,
   touchAndTell, twoMegabytes, twoRuns, wrongPrograms
 } from "./verdictRows.ts"
+import { type Kept, renamed, resumeRows } from "./resumeRows.ts"
 import { afterWritten, answerTo, failed, refused, type Row, success, summary } from "./verdictTable.ts"
+
+const projects = (bench: Bench): string => path.join(bench.place.config, "projects")
+
+const kept: Kept = {
+  cli: "claude",
+  product: "Claude Code",
+  argument: "--print",
+  histories: projects,
+  lose: (bench) => fs.rmSync(projects(bench), { recursive: true }),
+  mayForget: false,
+  kills: [["the CLI", "named the session"], ["the CLI", "said a word"], ["Turnpike", "asked its model"]]
+}
+
+/** Claude Code, except that what it resumes it forks, which gives it a new id. */
+const forking = (bench: Bench): string =>
+  script(
+    bench,
+    "claude",
+    `case " $* " in
+  *" --resume="*) exec "$REAL" "$@" --fork-session ;;
+  *) exec "$REAL" "$@" ;;
+esac`
+  )
 
 /** A program that is Claude Code, except that it is always told to begin the same session. */
 const fixedSession = (bench: Bench): string =>
@@ -52,7 +76,7 @@ export const rows: ReadonlyArray<Row> = [
   },
   secondTurn("claude"),
   killed("Claude Code", (bench) =>
-    afterWritten(path.join(bench.place.config, "projects"), JSON.stringify("first"), () => kill(bench, "claude", "--print"))),
+    afterWritten(projects(bench), JSON.stringify("first"), () => kill(bench, "claude", "--print"))),
   {
     name: "a tool that is allowed",
     cell: success,
@@ -176,7 +200,8 @@ export const rows: ReadonlyArray<Row> = [
     cell: failed("INVALID_CREDENTIAL"),
     play: (bench) => bench.run({ task: "hello", env: { ANTHROPIC_API_KEY: undefined } })
   },
-  ...lostSessions("Claude Code", (bench) => fs.rmSync(path.join(bench.place.config, "projects"), { recursive: true })),
+  ...resumeRows(kept),
+  renamed(kept, forking),
   {
     name: "Claude Code says that the session's id is in use",
     cell: failed("SESSION_IN_USE"),

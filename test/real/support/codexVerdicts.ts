@@ -10,9 +10,10 @@ import * as path from "node:path"
 import { programOf } from "./realCli.ts"
 import type { Bench } from "./turnpikeRun.ts"
 import {
-  empty, hasRun, hostilePrompts, kill, killed, lostSessions, outputLimit, refusal, reset, script, secondTurn, status, stops, tooLong, touch,
+  empty, hasRun, hostilePrompts, kill, killed, outputLimit, refusal, reset, script, secondTurn, status, stops, tooLong, touch,
   touchAndTell, twoMegabytes, twoRuns, wrongPrograms
 } from "./verdictRows.ts"
+import { type Kept, renamed, resumeRows, torn } from "./resumeRows.ts"
 import { answerTo, failed, type Row, success, summary } from "./verdictTable.ts"
 
 const mayExecute = ["--allow-tool=read", "--allow-tool=execute"]
@@ -32,6 +33,38 @@ const loseThreads = (bench: Bench): void => {
   for (const name of fs.readdirSync(bench.place.config)) {
     if (name === "sessions" || name.includes(".sqlite")) fs.rmSync(path.join(bench.place.config, name), { recursive: true })
   }
+}
+
+const kept: Kept = {
+  cli: "codex",
+  product: "Codex",
+  argument: "app-server",
+  histories: (bench) => path.join(bench.place.config, "sessions"),
+  lose: loseThreads,
+  mayForget: false,
+  kills: [
+    ["the CLI", "named the session"],
+    ["the CLI", "asked its model"],
+    ["the CLI", "said a word"],
+    ["Turnpike", "named the session"],
+    ["Turnpike", "asked its model"]
+  ]
+}
+
+/** Codex behind a program that asks it to fork a thread where it is asked to resume one. */
+const forking = (bench: Bench): string => {
+  const between = path.join(bench.place.home, "forking.mjs")
+  fs.writeFileSync(between, `
+import { spawn } from "node:child_process"
+import { createInterface } from "node:readline"
+const codex = spawn(process.argv[2], process.argv.slice(3), { stdio: ["pipe", "inherit", "inherit"] })
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const frame = JSON.parse(line)
+  codex.stdin.write(JSON.stringify(frame.method === "thread/resume" ? { ...frame, method: "thread/fork" } : frame) + "\\n")
+}).on("close", () => codex.stdin.end())
+codex.on("exit", (code) => process.exit(code ?? 1))
+`)
+  return script(bench, "codex", `[ "$1" = app-server ] && exec '${process.execPath}' '${between}' "$REAL" "$@"\nexec "$REAL" "$@"`)
 }
 
 /** The thread of Turnpike's session, held by a Codex that is none of Turnpike's. */
@@ -233,7 +266,9 @@ export const rows: ReadonlyArray<Row> = [
     },
     also: (told) => assert.include(told.result?.error?.message, "config.toml")
   },
-  ...lostSessions("Codex", loseThreads),
+  ...resumeRows(kept),
+  torn(kept),
+  renamed(kept, forking),
   {
     name: "Codex says that the session is in use",
     cell: failed("SESSION_IN_USE"),

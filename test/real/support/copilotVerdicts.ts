@@ -7,10 +7,24 @@ import { assert } from "@effect/vitest"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import {
-  empty, hasRun, hostile, hostilePrompts, kill, killed, lostSessions, outputLimit, refusal, reset, secondTurn, status, stops, tooLong, touch,
+  empty, hasRun, hostile, hostilePrompts, kill, killed, outputLimit, refusal, reset, secondTurn, status, stops, tooLong, touch,
   touchAndTell, twoMegabytes, twoRuns, wrongPrograms
 } from "./verdictRows.ts"
+import { type Kept, resumeRows, torn } from "./resumeRows.ts"
+import type { Bench } from "./turnpikeRun.ts"
 import { afterWritten, answerTo, failed, refused, type Row, success, summary } from "./verdictTable.ts"
+
+const sessionState = (bench: Bench): string => path.join(bench.place.config, "session-state")
+
+const kept: Kept = {
+  cli: "copilot",
+  product: "Copilot",
+  argument: "--headless",
+  histories: sessionState,
+  lose: (bench) => fs.rmSync(sessionState(bench), { recursive: true }),
+  mayForget: true,
+  kills: [["the CLI", "named the session"], ["the CLI", "said a word"], ["Turnpike", "asked its model"]]
+}
 
 export const rows: ReadonlyArray<Row> = [
   {
@@ -38,7 +52,7 @@ export const rows: ReadonlyArray<Row> = [
   },
   secondTurn("copilot"),
   killed("Copilot", (bench) =>
-    afterWritten(path.join(bench.place.config, "session-state"), "\"content\":\"first\"", () => kill(bench, "copilot", "--headless"))),
+    afterWritten(sessionState(bench), "\"content\":\"first\"", () => kill(bench, "copilot", "--headless"))),
   {
     name: "a tool that is allowed",
     cell: success,
@@ -175,7 +189,8 @@ export const rows: ReadonlyArray<Row> = [
     cell: refused("UNSUPPORTED"),
     play: (bench) => bench.run({ task: "hello", env: { COPILOT_PROVIDER_BASE_URL: undefined } })
   },
-  ...lostSessions("Copilot", (bench) => fs.rmSync(path.join(bench.place.config, "session-state"), { recursive: true })),
+  ...resumeRows(kept),
+  torn(kept),
   ...stops(["--allow-tool=execute", "--permission=allow-listed"], 4),
   {
     name: "instructions and a model of the caller's, also when the session is resumed",

@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
-import { claudeEnv, codexEnv, copilotEnv, makePrivatePlace, type Model, type PrivatePlace, programOf, type RealCli } from "./realCli.ts"
+import { claudeEnv, codexEnv, copilotEnv, type Ended, makePrivatePlace, type Model, type PrivatePlace, programOf, type RealCli, run as runProgram } from "./realCli.ts"
 
 const binary = fileURLToPath(new URL("../../../packages/cli/bin/turnpike.mjs", import.meta.url))
 
@@ -48,6 +48,14 @@ export interface Bench {
   readonly prompts: () => Promise<ReadonlyArray<string>>
   /** The last request to the model. */
   readonly lastRequest: () => Promise<ModelRequest.ModelRequest | undefined>
+  /** All that the model was asked, in order. */
+  readonly requests: () => Promise<ReadonlyArray<ModelRequest.ModelRequest>>
+  /** Completes when the model is asked something with this text. */
+  readonly asked: (text: string) => Promise<void>
+  /** Runs another command of the binary. */
+  readonly command: (args: ReadonlyArray<string>) => Promise<Ended>
+  /** Where the sessions are. */
+  readonly dataDirectory: string
   /** The row's living processes: pid and command line. */
   readonly processes: () => ReadonlyArray<{ readonly pid: number; readonly command: string }>
   readonly remove: () => void
@@ -77,6 +85,7 @@ export const makeBench = (server: ModelServer.ModelServer["Service"], cli: RealC
         return []
       }
     })
+  const dataDirectory = path.join(place.home, "turnpike")
   const start = (options: Omit<RunOptions, "task" | "args">, args: ReadonlyArray<string>, input: string): Promise<Told> =>
     new Promise((resolve, reject) => {
       const env: Record<string, string | undefined> = {
@@ -85,7 +94,7 @@ export const makeBench = (server: ModelServer.ModelServer["Service"], cli: RealC
           proxyUrl: server.url,
           apiKey
         }),
-        TURNPIKE_HOME: path.join(place.home, "turnpike"),
+        TURNPIKE_HOME: dataDirectory,
         [markName]: mark,
         ...options.env
       }
@@ -114,16 +123,23 @@ export const makeBench = (server: ModelServer.ModelServer["Service"], cli: RealC
       child.on("error", reject)
       child.on("close", (exit) => {
         clearTimeout(timer)
-        const events = stdout.split("\n").filter((line) => line !== "").map((line): AgentRunEvent.AgentRunEvent => JSON.parse(line))
+        // The last line of a run that was killed may be torn.
+        const events = stdout.split("\n").slice(0, -1).map((line): AgentRunEvent.AgentRunEvent => JSON.parse(line))
         const last = events.at(-1)
         resolve({ exit, stdout, stderr, events, result: last?.type === "result" ? last.result : undefined })
       })
     })
   const run: Bench["run"] = (options) => start(options, [`--harness=${cli}`, ...(options.args ?? []), "-"], options.task)
   const runSpec: Bench["runSpec"] = (file) => start({}, [`--spec=${file}`], "")
-  const lastRequest = async () => (await Effect.runPromise(server.requests(runId))).at(-1)
+  const command: Bench["command"] = (args) =>
+    runProgram(process.execPath, [binary, ...args], { cwd: place.work, env: { ...place.env, TURNPIKE_HOME: dataDirectory, [markName]: mark }, stdin: "" })
+  const requests: Bench["requests"] = () => Effect.runPromise(server.requests(runId))
+  const asked: Bench["asked"] = async (text) => {
+    await Effect.runPromise(server.waitForRequest(runId, (request) => request.prompts.some((prompt) => prompt.includes(text))))
+  }
+  const lastRequest = async () => (await requests()).at(-1)
   const prompts = async () => (await lastRequest())?.prompts ?? []
-  return { place, runId, run, runSpec, prompts, lastRequest, processes, remove: place.remove }
+  return { place, runId, run, runSpec, prompts, lastRequest, requests, asked, command, dataDirectory, processes, remove: place.remove }
 }
 
 /** What is wrong with a stream: every breach of the contract and its rules. Nothing may stand there where a run was refused. */

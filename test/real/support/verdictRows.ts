@@ -89,37 +89,6 @@ export const killed = (product: string, end: (bench: Bench) => void): Row => ({
   }
 })
 
-/** `lose` takes from the CLI what it knows of its sessions. */
-export const lostSessions = (product: string, lose: (bench: Bench) => void): ReadonlyArray<Row> => [
-  {
-    name: `a session that ${product} has lost`,
-    cell: failed("SESSION_LOST"),
-    play: async (bench) => {
-      await bench.run({ task: "first", args: ["--session=one"] })
-      lose(bench)
-      return bench.run({ task: "second", args: ["--session=one"] })
-    }
-  },
-  {
-    name: `a session that ${product} has lost, where going on without it was chosen`,
-    cell: success,
-    play: async (bench) => {
-      await bench.run({ task: "first", args: ["--session=one"] })
-      lose(bench)
-      return bench.run({ task: "second", args: ["--session=one", "--resume=fresh"] })
-    },
-    also: (told) => {
-      assert.strictEqual(summary(told), answerTo("second"))
-      assert.isTrue(told.events.some((event) => event.type === "notice" && event.kind === "fresh_session"))
-    }
-  },
-  {
-    name: "a session that Turnpike does not know",
-    cell: refused("SESSION_UNKNOWN"),
-    play: (bench) => bench.run({ task: "hello", args: ["--session=one", "--resume=fail"] })
-  }
-]
-
 /** Signals the run once a tool of it runs for sure. CLIs refuse a bare sleep; this tool says something and does not end. */
 const signalInTool = async (bench: Bench, args: ReadonlyArray<string>, signals: ReadonlyArray<NodeJS.Signals>): Promise<Told> => {
   let send: (name: NodeJS.Signals) => void = () => {}

@@ -46,20 +46,25 @@ export const firstText = (then: (signal: (name: NodeJS.Signals) => void) => void
   }
 }
 
+/** The files below a directory in which a CLI keeps what was said. */
+export const historiesIn = (directory: string): ReadonlyArray<string> =>
+  fs.existsSync(directory)
+    ? fs.readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".jsonl")).map((file) => path.join(directory, file))
+    : []
+
+/** Whether a text stands in the histories below a directory. */
+export const isWritten = (directory: string, text: string): boolean =>
+  historiesIn(directory).some((file) => fs.readFileSync(file, "utf8").includes(text))
+
 /**
  * Does something once `written` stands in the histories below a directory. A CLI
  * writes a prompt down a moment after it has begun to answer; what it has not
  * written, no resumption can find.
  */
-export const afterWritten = (histories: string, written: string, then: () => void): void => {
-  const isWritten = () =>
-    fs.existsSync(histories) &&
-    fs.readdirSync(histories, { recursive: true, encoding: "utf8" }).some((file) =>
-      file.endsWith(".jsonl") && fs.readFileSync(path.join(histories, file), "utf8").includes(written)
-    )
+export const afterWritten = (directory: string, written: string, then: () => void): void => {
   const deadline = Date.now() + 20_000
   const look = () => {
-    if (isWritten() || Date.now() > deadline) then()
+    if (isWritten(directory, written) || Date.now() > deadline) then()
     else setTimeout(look, 10)
   }
   look()

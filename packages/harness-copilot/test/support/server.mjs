@@ -1,5 +1,5 @@
 // A program that speaks as Copilot's server does where no recording shows how, or where a test has to see what it was told.
-// argv: no-connect, refuses, answers, signed-in or signed-out; every request is noted in the file `requests.jsonl` of the working directory.
+// argv: no-connect, refuses, torn, answers, signed-in or signed-out; every request is noted in the file `requests.jsonl` of the working directory.
 import { appendFileSync } from "node:fs"
 
 const mode = process.argv[2]
@@ -23,7 +23,9 @@ const answer = ({ id, method, params }) => {
         ? send({ id, error: { code: -32603, message: "bad key=sk-abcdefghijkl" } })
         : send({ id, result: { sessionId: params.sessionId, modelState: { modelId: params.model } } })
     case "session.resume":
-      return send({ id, result: { sessionId: params.sessionId } })
+      return mode === "torn"
+        ? send({ id, error: { code: -32603, message: "Request session.resume failed with message: session resume failed: Session file is corrupted (line 1)" } })
+        : send({ id, result: { sessionId: params.sessionId } })
     case "session.send":
       send({ id, result: { messageId: "m" } })
       event("assistant.message", { messageId: "1", content: `answer to ${params.prompt}` })

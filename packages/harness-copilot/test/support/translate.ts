@@ -25,7 +25,7 @@ export const asked = (more: Partial<CopilotConversation.Asked> = {}): CopilotCon
     tools: CopilotTools.plan(ToolAllowlist.readOnlyDefault),
     model: undefined,
     sessionId: "00000000-0000-4000-8000-00000000cafe",
-    resumed: false,
+    resumes: undefined,
     redact: Redaction.shapes,
     uuid: () => `00000000-0000-4000-8000-${String(++count).padStart(12, "0")}`,
     version: "1.0.102",
