@@ -80,9 +80,9 @@ describe("shapes", () => {
     }
   })
 
-  it("comes to an end on megabytes of hostile text", () => {
-    const megabytes = 5 * 1024 * 1024
-    const fill = (unit: string) => unit.repeat(Math.ceil(megabytes / unit.length)).slice(0, megabytes)
+  it("comes to an end on a megabyte of hostile text", () => {
+    const megabyte = 1024 * 1024
+    const fill = (unit: string) => unit.repeat(Math.ceil(megabyte / unit.length)).slice(0, megabyte)
     const units = [
       "a", "a.", "a-", "eyJ-", "eyJaaaaaaaa.", "a://", "a://b:", "a+a", "token ", "token=", "token:\"", "password\\", "\\", "\\\"", "\"", " ",
       "\n", "-----BEGIN ", "-----BEGIN A PRIVATE KEY-----", "-----END ", "bearer ", "sk-", "--token ", "cookie:", "@", "[REDACTED]", "A ", "secret_"
@@ -92,7 +92,7 @@ describe("shapes", () => {
       assert.isAtMost(Redaction.shapes(text).length, text.length * 3, JSON.stringify(unit))
     }
     for (const [start, unit] of [["token", " "], ["token=", " "], ["token=\"", "\\"], ["token\\", "\\"], ["a://", "b"], ["a://b:", "c"], ["eyJ", "a"], ["password=bearer", " "]] as const) {
-      assert.isAtMost(Redaction.shapes(`${start}${fill(unit)}`).length, megabytes * 3, JSON.stringify([start, unit]))
+      assert.isAtMost(Redaction.shapes(`${start}${fill(unit)}`).length, megabyte * 3, JSON.stringify([start, unit]))
     }
   }, 120_000)
 })
