@@ -31,6 +31,8 @@ export interface Fault {
 
 const key = ",\"sum\":\""
 const keyBytes = bytesOf(key)
+const opens = "{".charCodeAt(0)
+const closes = "}".charCodeAt(0)
 /** The checksum field with the closing brace. */
 const tailLength = key.length + 8 + 2
 
@@ -49,6 +51,16 @@ const isObject = (value: unknown): value is Fields => typeof value === "object" 
 const hasTail = (bytes: Uint8Array): boolean => {
   const start = bytes.length - tailLength
   return start > 0 && keyBytes.every((byte, index) => bytes[start + index] === byte)
+}
+
+/**
+ * Whether a line that is damaged was on its medium whole before it was, and not
+ * left so by a crash, which leaves out the end of a line with its line feed, or a
+ * run of zeros in the place of what it left out.
+ */
+export const wasWhole = (bytes: Uint8Array): boolean => {
+  const zero = bytes.indexOf(0)
+  return (bytes[0] === opens || bytes[bytes.length - 1] === closes) && (zero < 0 || bytes.indexOf(0, zero + 1) < 0)
 }
 
 /** A line's object without its checksum. */

@@ -6,8 +6,9 @@
  * feed. A crash leaves a log whose last turn is open, and damage behind the last
  * `turn/end`: a last line that is torn, or what a disk makes of lines that it had
  * not been asked to keep. That is cut off and the turn is closed. Damage before the
- * end of a turn is not from a crash, and neither is a whole line of a later format:
- * such a log is refused and nothing of it changed.
+ * end of a turn is not from a crash, and neither is a whole line of a later format,
+ * nor damage to the beginning of a turn that has gone on: what begins a turn was on
+ * disk before anything followed it. Such a log is refused and nothing of it changed.
  */
 import type { InboxEntry, SessionEvent } from "@turnpike/contract"
 import * as Result from "effect/Result"
@@ -56,23 +57,37 @@ export type Line =
 export interface Scanner {
   /** Takes the next line without its line feed. */
   readonly line: (bytes: Uint8Array) => Line
-  /** Ends the file. `torn` is how many bytes follow its last line feed. */
-  readonly end: (torn: number) => Verdict
+  /** Ends the file with what follows its last line feed. */
+  readonly end: (torn: Uint8Array) => Verdict
   /** What the events so far amount to. */
   readonly state: () => LogState.LogState
 }
 
 const skipped: Line = { _tag: "Skipped" }
 
-const turnEnd = bytesOf("\"type\":\"turn/end\"")
+/** What only the end of a turn has. Of one bit that is flipped one of the two is left. */
+const marksOfTurnEnd = ["\"type\":\"turn/end\"", "\"verdict\":{"].map(bytesOf)
 
-/** Whether a damaged line was written to end a turn. Within a text the quotes would be escaped. */
-const endsTurn = (bytes: Uint8Array): boolean => {
-  for (let from = bytes.indexOf(turnEnd[0]!); from >= 0; from = bytes.indexOf(turnEnd[0]!, from + 1)) {
-    if (turnEnd.every((byte, index) => bytes[from + index] === byte)) return true
+const holds = (bytes: Uint8Array, part: Uint8Array): boolean => {
+  for (let from = bytes.indexOf(part[0]!); from >= 0; from = bytes.indexOf(part[0]!, from + 1)) {
+    if (part.every((byte, index) => bytes[from + index] === byte)) return true
   }
   return false
 }
+
+/** Whether a damaged line was written to end a turn. Within a text the quotes would be escaped. */
+const endsTurn = (bytes: Uint8Array): boolean => marksOfTurnEnd.some((mark) => holds(bytes, mark))
+
+/** What stands in a turn before anything of it leaves: alone it shows no turn that has gone on. */
+const opening: ReadonlySet<string> = new Set<SessionEvent.SessionEvent["type"]>([
+  "turn/start",
+  "inbox/claimed",
+  "step/start",
+  "user/message",
+  "context/message",
+  "steering/message",
+  "notice"
+])
 
 /**
  * Begins to read a log line by line. Give the state of what comes before where the
@@ -107,10 +122,16 @@ export const make = (before?: LogState.LogState): Scanner => {
     return { _tag: "Header", header: decoded.success }
   }
 
+  /** Whether the lines that count have not the whole beginning of a turn, so that nothing can have followed it. */
+  const isBeginning = (): boolean => state.open === undefined || LogState.isNotStarted(state.open)
+
   /** A line behind a hole: it only tells whether the hole may be from a crash. */
   const behind = (first: Refusal, bytes: Uint8Array): Line => {
     const decoded = decodeEvent(bytes)
-    if (Result.isSuccess(decoded) ? decoded.success.type === "turn/end" : endsTurn(bytes)) refusal = first
+    const isProof = Result.isSuccess(decoded)
+      ? decoded.success.type === "turn/end" || (isBeginning() && !opening.has(decoded.success.type))
+      : endsTurn(bytes)
+    if (isProof) refusal = first
     return skipped
   }
 
@@ -118,7 +139,8 @@ export const make = (before?: LogState.LogState): Scanner => {
     const decoded = decodeEvent(bytes)
     if (Result.isFailure(decoded)) {
       const found = refuse(decoded.failure)
-      if (decoded.failure.kind === "newer" || endsTurn(bytes)) refusal = found
+      const isDamage = decoded.failure.kind === "newer" || endsTurn(bytes) || (isBeginning() && LogLine.wasWhole(bytes))
+      if (isDamage) refusal = found
       else hole = found
       return skipped
     }
@@ -131,6 +153,16 @@ export const make = (before?: LogState.LogState): Scanner => {
     state = next.success
     sound += bytes.length + 1
     return { _tag: "Event", event: decoded.success }
+  }
+
+  /** Where nothing but the last line feed is not what was written: no crash puts another byte in its place. */
+  const afterEnd = (torn: Uint8Array): Refusal | undefined => {
+    if (torn.length < 2 || torn[torn.length - 1] === 0) return undefined
+    const decoded = decodeEvent(torn.subarray(0, -1))
+    if (Result.isFailure(decoded)) return undefined
+    const { type } = decoded.success
+    if (type !== "turn/end" && !isBeginning()) return undefined
+    return { verdict: "refuses", line: count + 1, code: "SESSION_DAMAGED", message: `it is ${type}, and does not end with a line feed` }
   }
 
   return {
@@ -147,10 +179,12 @@ export const make = (before?: LogState.LogState): Scanner => {
           verdict: "refuses",
           line: 1,
           code: "SESSION_DAMAGED",
-          message: torn === 0 ? "the file is empty: it has no header" : "the header was not written whole"
+          message: torn.length === 0 ? "the file is empty: it has no header" : "the header was not written whole"
         }
       }
-      if (hole === undefined && torn === 0 && state.open === undefined) return { verdict: "loads" }
+      const damaged = afterEnd(torn)
+      if (damaged !== undefined) return hole ?? damaged
+      if (hole === undefined && torn.length === 0 && state.open === undefined) return { verdict: "loads" }
       return { verdict: "repairs", cutAt: sound, closers: LogState.closers(state), unspent: LogState.unspent(state) }
     },
     state: () => state
@@ -180,5 +214,5 @@ export const scan = (bytes: Uint8Array): Scan => {
     if (line._tag === "Event") events.push(line.event)
     start = end + 1
   }
-  return { header, events, verdict: scanner.end(bytes.length - start) }
+  return { header, events, verdict: scanner.end(bytes.subarray(start)) }
 }

@@ -325,7 +325,7 @@ export const dangling = ({ open }: LogState): ReadonlyArray<SessionEvent.Body> =
  * Whether nothing of the open turn can have left for a harness or a model: it
  * holds no prompt, and nothing but messages of which one at least is missing.
  */
-const isNotStarted = (open: OpenTurn): boolean =>
+export const isNotStarted = (open: OpenTurn): boolean =>
   (open.trigger.kind === "message" || open.trigger.kind === "continuation") &&
   !open.hasUserMessage && !open.hasWork && (open.unwritten.size > 0 || open.claimed.length === 0)
 

@@ -91,7 +91,7 @@ describe("a log that is whole", () => {
     for (const event of closed.slice(9)) {
       assert.deepStrictEqual(scanner.line(bytesOf(LogLine.encode(event))), { _tag: "Event", event })
     }
-    assert.deepStrictEqual(scanner.end(0), { verdict: "loads" })
+    assert.deepStrictEqual(scanner.end(new Uint8Array()), { verdict: "loads" })
     assert.strictEqual(scanner.state().next, closed.length)
   })
 })
@@ -159,6 +159,46 @@ describe("a log in which one bit is flipped", () => {
     assert.deepStrictEqual(silent, [])
   })
 
+  it("is refused wherever the bit is in the line that ends the last turn, its line feed among them", () => {
+    for (const verdict of [Log.completed, { type: "aborted", cause: "user", mode: "hard" }] as const) {
+      const bytes = fileOf(Log.log([...Log.turn(1, "first"), ...Log.turn(2, "second").slice(0, -1), Log.turnEnd(2, verdict)]))
+      const from = bytes.lastIndexOf(10, bytes.length - 2) + 1
+      const silent: Array<string> = []
+      for (let at = from; at < bytes.length; at++) {
+        for (let bit = 0; bit < 8; bit++) {
+          const flipped = bytes.slice()
+          flipped[at]! ^= 1 << bit
+          if (word(flipped) !== "refuses 11 SESSION_DAMAGED") silent.push(`byte ${at - from} bit ${bit}: ${word(flipped)}`)
+        }
+      }
+      assert.deepStrictEqual(silent, [])
+    }
+  })
+
+  it("puts no prompt back whose turn has gone on: where the bit is in what begins the turn, the log is refused", () => {
+    for (const gone of [open, open.slice(0, 10)]) {
+      const lines = linesOf(gone)
+      const bytes = fileOf(gone)
+      const wrong: Array<string> = []
+      let start = 0
+      for (const [index, line] of lines.entries()) {
+        const end = start + bytesOf(line).length
+        // The turn that is open begins at line 6, and its prompt is line 9.
+        if (index >= 6 && index <= 9) {
+          for (let at = start; at < end; at++) {
+            for (let bit = 0; bit < 8; bit++) {
+              const flipped = bytes.slice()
+              flipped[at]! ^= 1 << bit
+              if (LogScan.scan(flipped).verdict.verdict !== "refuses") wrong.push(`line ${index} byte ${at - start} bit ${bit}: ${word(flipped)}`)
+            }
+          }
+        }
+        start = end
+      }
+      assert.deepStrictEqual(wrong, [])
+    }
+  })
+
   it("is refused where the bit is before the end of a turn, with the line", () => {
     const bytes = fileOf(closed)
     let start = 0
@@ -177,8 +217,8 @@ describe("damage", () => {
   it("behind the last end of a turn is cut off, with what follows it", () => {
     for (const garbage of ["\0\0\0\0\n", "\n", "{}\n", "\"turn/end\"\n", "{\"seq\":9,\"ti\n"]) {
       assert.strictEqual(
-        word(changed(open, (lines) => lines.splice(9, 1, garbage))),
-        `repairs at ${size(9)}: step/end turn/end`
+        word(changed(open, (lines) => lines.splice(10, 1, garbage))),
+        `repairs at ${size(10)}: step/end turn/end`
       )
     }
     assert.strictEqual(word(joined(fileOf(closed), new Uint8Array(4096))), `repairs at ${fileOf(closed).length}: `)
@@ -200,9 +240,9 @@ describe("damage", () => {
   })
 
   it("is not mistaken for the end of a turn where a text speaks of one", () => {
-    const spoken = Log.log([...Log.turn(1, "x"), Log.turnStart(2), Log.chunk("{\"type\":\"turn/end\"}"), Log.chunk("y")])
-    const broken = changed(spoken, (lines) => lines.splice(7, 1, lines[7]!.replace("chunk", "chuck")))
-    assert.strictEqual(word(broken), `repairs at ${size(7, spoken)}: turn/end`)
+    const spoken = Log.log([...Log.turn(1, "x"), Log.turnStart(2), Log.stepStart(), Log.user("z"), Log.chunk("{\"type\":\"turn/end\",\"verdict\":{}}"), Log.chunk("y")])
+    const broken = changed(spoken, (lines) => lines.splice(9, 1, lines[9]!.replace("chunk", "chuck")))
+    assert.strictEqual(word(broken), `repairs at ${size(9, spoken)}: step/end turn/end`)
   })
 
   it("of the header is refused", () => {
