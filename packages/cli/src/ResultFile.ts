@@ -11,7 +11,6 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import * as InputText from "./InputText.ts"
 import { refuse, type Refusal } from "./Refusal.ts"
 import * as WholeFile from "./WholeFile.ts"
 
@@ -79,21 +78,7 @@ const prepare = (file: string, waiting: Effect.Effect<void>): Effect.Effect<Pend
  * no reader for a second.
  */
 export const open = (file: string, waiting: Effect.Effect<void> = Effect.void): Effect.Effect<ResultFile, Refusal, Scope.Scope> => {
-  const unwritable = ({ cause }: FileFault) => {
-    const code = codeOf(cause)
-    const why = code === "ENOENT"
-      ? "its directory does not exist"
-      : code === "EACCES" || code === "EPERM"
-      ? "it may not be written"
-      : code === "ENOSPC"
-      ? "its disk is full"
-      : code === "EROFS"
-      ? "its file system is read-only"
-      : code === "EPIPE"
-      ? "its reader went away"
-      : InputText.reasonOf(cause)
-    return refuse("RESULT_UNWRITABLE", `the result cannot be written to ${file}: ${why}`)
-  }
+  const unwritable = ({ cause }: FileFault) => refuse("RESULT_UNWRITABLE", `the result cannot be written to ${file}: ${WholeFile.reasonOf(cause)}`)
   return Effect.acquireRelease(
     Effect.mapError(prepare(file, waiting), unwritable),
     (pending) => pending.discard,

@@ -19,6 +19,10 @@ export const main = async (name: string, given: Given, positionals: ReadonlyArra
       return (await import("./sessions/InjectCommand.ts")).main(given, positionals)
     case "sessions fork":
       return (await import("./sessions/ForkCommand.ts")).main(given, positionals)
+    case "sessions export":
+      return (await import("./sessions/ExportCommand.ts")).main(given, positionals)
+    case "sessions import":
+      return (await import("./sessions/ImportCommand.ts")).main(given, positionals)
     case "sessions repair":
       return (await import("./sessions/RepairCommand.ts")).main(given, positionals)
     case "sessions delete":

@@ -8,6 +8,24 @@
 import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as InputText from "./InputText.ts"
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "its directory does not exist",
+  EACCES: "it may not be written",
+  EPERM: "it may not be written",
+  ENOSPC: "its disk is full",
+  EDQUOT: "its quota is used up",
+  EFBIG: "it would be longer than a file may be",
+  EROFS: "its file system is read-only",
+  EPIPE: "its reader went away"
+}
+
+/** Why the system does not write a file, as half a sentence. */
+export const reasonOf = (cause: unknown): string => {
+  const code = (cause as NodeJS.ErrnoException | undefined)?.code
+  return (code === undefined ? undefined : reasons[code]) ?? InputText.reasonOf(cause)
+}
 
 /** A file that waits for its content, beside its target. */
 export interface Pending {

@@ -149,6 +149,47 @@ export const make = (dataDir: Flag.Flag): Flag.Command => {
     exits: [done, refused, wrong]
   }
 
+  const exporting: Flag.Command = {
+    name: "sessions export",
+    synonyms: ["save", "dump", "backup", "archive"],
+    summary: "a whole session as lines of JSON, to be kept or imported elsewhere",
+    usage: ["turnpike sessions export ID > FILE", "turnpike sessions export ID --output FILE [--force] [--json]"],
+    about: [
+      "The lines are the header, the events, the inbox, and one that says how much that was, each with a checksum. Without --output they go to standard output, and a failure in between leaves there what was written until then; the file of --output is whole or not there.",
+      "The session may be held: what is exported is its log up to some event. What the agent itself remembers of it is not in it."
+    ],
+    positionals: [id],
+    flags: [
+      Flag.text("output", "FILE", "Where it goes. Absent, or `-`: standard output."),
+      Flag.toggle("force", "Replace the file where it is there."),
+      json("With --output: what was written, as one JSON object."),
+      dataDir
+    ],
+    examples: [
+      ["turnpike sessions export demo --output demo.jsonl", "into a file"],
+      ["turnpike sessions export demo | ssh other turnpike sessions import -", "to another machine"]
+    ],
+    exits: [["0", "all of it was written, or the reader has read enough"], ["1", "it could not be done; the file of --output is as it was before"], wrong]
+  }
+
+  const importing: Flag.Command = {
+    name: "sessions import",
+    synonyms: ["load", "restore", "put"],
+    summary: "put in a session that was exported",
+    usage: ["turnpike sessions import FILE [--json]", "turnpike sessions import -    (the lines are standard input)"],
+    about: [
+      "The session keeps its id, which is printed. It is put in whole or not at all, also where this is interrupted; where there is a session with its id nothing is done (SESSION_EXISTS). The store is made where it is missing.",
+      "What its agent remembers of it stays where it was. Where it does not have that here, the session goes on with --resume replay, which tells a new one what was said, or with --resume fresh."
+    ],
+    positionals: [{ name: "FILE", help: "What `turnpike sessions export` wrote: one session. `-` is standard input.", isRequired: true }],
+    flags: [json("The session as one JSON object."), dataDir],
+    examples: [
+      ["turnpike sessions import demo.jsonl", "from a file"],
+      ["gunzip -c demo.jsonl.gz | turnpike sessions import - --data-dir /tmp/looked-at", "into a directory of its own"]
+    ],
+    exits: [["0", "it was put in"], ["1", "nothing was put in"], wrong]
+  }
+
   const repair: Flag.Command = {
     name: "sessions repair",
     synonyms: ["fix", "recover", "check", "fsck"],
@@ -181,7 +222,7 @@ export const make = (dataDir: Flag.Flag): Flag.Command => {
 
   return {
     name: "sessions",
-    summary: "look at sessions, send to them, fork, repair and delete them",
+    summary: "look at sessions, send to them, fork, move, repair and delete them",
     usage: ["turnpike sessions COMMAND [FLAG…]"],
     about: [
       "A session is a conversation with an agent under one id: a log of its turns, and an inbox of what waits for it. It is kept in the data directory. All of this works while another process runs the session, but for what would write into its log."
@@ -193,6 +234,6 @@ export const make = (dataDir: Flag.Flag): Flag.Command => {
       ["turnpike sessions explain demo", "why the last turn ended as it did"],
       ["turnpike sessions log demo --follow --format text", "watch one that another process runs"]
     ],
-    commands: [list, show, log, explain, send, inject, fork, repair, remove]
+    commands: [list, show, log, explain, send, inject, fork, exporting, importing, repair, remove]
   }
 }
