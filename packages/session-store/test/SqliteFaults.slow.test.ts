@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
 import { bundle, type Bundle } from "./support/bundle.ts"
 import { temporary } from "./support/directory.ts"
@@ -15,7 +16,7 @@ import * as KillLoop from "./support/killLoop.ts"
 import * as Namespace from "./support/namespace.ts"
 import * as Programs from "./support/programs.ts"
 import type { Stage } from "./support/programs/fullDisk.ts"
-import { layerOf, type StoreName } from "./support/programs/stores.ts"
+import { layerOf, type StoreName, type Where } from "./support/programs/stores.ts"
 import { type Acknowledged, random } from "./support/programs/writer.ts"
 import * as Refusals from "./support/refusals.ts"
 import { callsOf } from "./support/trace.ts"
@@ -33,6 +34,8 @@ const promise = <A>(work: () => Promise<A>) => Effect.promise(work)
 const deno = fileURLToPath(new URL("../../../test/deno/runtime/node_modules/.bin/deno", import.meta.url))
 const jsonOf = <A>(lines: ReadonlyArray<string>) => lines.map((line) => JSON.parse(line) as A)
 const countOf = (all: ReadonlyArray<string>) => Object.fromEntries([...new Set(all)].map((one) => [one, all.filter((other) => other === one).length]))
+/** SQLite is written in the store's thread, in one of its own, and moves from one to the other: each has to keep the same promises. */
+const places: ReadonlyArray<Where> = ["here", "thread", "moving"]
 const seedOf = () => Math.floor(Math.random() * 1_000_000_000)
 
 describe("a writer that is killed", () => {
@@ -40,11 +43,11 @@ describe("a writer that is killed", () => {
     Effect.gen(function*() {
       const directory = yield* temporary
       const seen = KillLoop.tally()
-      const seeds = Array.from({ length: 4 }, seedOf)
-      console.log(`SQLite kill loops: 4 × 25 rounds, seeds ${seeds.join(" ")}`)
+      const chains = [...places, undefined].map((where) => ({ seed: seedOf(), where }))
+      console.log(`SQLite kill loops: 25 rounds each, ${chains.map(({ seed, where }) => `seed ${seed} ${where ?? "as it comes"}`).join(", ")}`)
       const faults = yield* promise(() =>
-        Promise.all(seeds.map((seed, index) =>
-          KillLoop.run({ bundle: programs.file, store: { kind: "sqlite", directory }, session: `s${index}`, rounds: 25, seed }, seen)
+        Promise.all(chains.map(({ seed, where }, index) =>
+          KillLoop.run({ bundle: programs.file, store: { kind: "sqlite", directory, ...(where === undefined ? {} : { where }) }, session: `s${index}`, rounds: 25, seed }, seen)
         )))
       console.log(`SQLite kill loops: ${JSON.stringify(seen)}`)
       assert.deepStrictEqual(faults.flat(), [])
@@ -133,7 +136,7 @@ describe("two writers", () => {
 })
 
 describe("a disk", () => {
-  it.live("that is full at any stage is told as that, and what was acknowledged is there; with space the same store goes on", () =>
+  for (const [where, stages] of [["here", 101], ["thread", 51]] as const) it.live(`that is full at any stage is told as that, and what was acknowledged is there; with space the same store goes on (${where})`, () =>
     Effect.gen(function*() {
       assert.isUndefined(Namespace.missing())
       const directory = yield* temporary
@@ -141,14 +144,14 @@ describe("a disk", () => {
         Programs.run({
           bundle: programs.file,
           name: "full-disk",
-          args: { directory, maxFreeKiB: 400, stepKiB: 4 },
+          args: { directory, maxFreeKiB: 400, stepKiB: 400 / (stages - 1), where },
           before: Namespace.mounted("mount -t tmpfs -o size=2m tmpfs \"$1\"", directory)
         }))
-      const stages = jsonOf<Stage>(ended.lines)
-      assert.deepStrictEqual([ended.code, stages.length], [0, 101], ended.errors)
-      assert.deepStrictEqual(stages.filter(({ fault }) => fault !== undefined), [])
-      assert.deepStrictEqual(stages.filter(({ refused }) => refused !== undefined && refused.code !== "STORE_FULL"), [])
-      const steps = new Set(stages.map(({ refused }) => refused?.step ?? "nothing"))
+      const seen = jsonOf<Stage>(ended.lines)
+      assert.deepStrictEqual([ended.code, seen.length], [0, stages], ended.errors)
+      assert.deepStrictEqual(seen.filter(({ fault }) => fault !== undefined), [])
+      assert.deepStrictEqual(seen.filter(({ refused }) => refused !== undefined && refused.code !== "STORE_FULL"), [])
+      const steps = new Set(seen.map(({ refused }) => refused?.step ?? "nothing"))
       assert.deepStrictEqual([...steps].sort(), [
         "append assistant/chunk",
         "append step/end",
@@ -191,27 +194,73 @@ describe("a disk", () => {
       assert.isAbove(found.detected, 20)
     }), 120_000)
 
-  const refusals: ReadonlyArray<readonly [call: string, error: string, every: number, codes: ReadonlyArray<string>]> = [
-    ["pwrite64", "EIO", 4, ["STORE_FAILED"]],
+  const refusals: ReadonlyArray<readonly [call: string, error: string, where: Where, every: number, codes: ReadonlyArray<string>]> = [
+    ["pwrite64", "EIO", "here", 8, ["STORE_FAILED"]],
+    ["pwrite64", "EIO", "thread", 8, ["STORE_FAILED"]],
+    ["pwrite64", "EIO", "moving", 16, ["STORE_FAILED"]],
     // SQLite does not say of all writes that they failed for want of space, and this disk has some.
-    ["pwrite64", "ENOSPC", 16, ["STORE_FULL", "STORE_FAILED"]],
-    ["fsync", "EIO", 1, ["STORE_FAILED"]],
-    ["ftruncate", "EIO", 1, ["STORE_FAILED"]]
+    ["pwrite64", "ENOSPC", "here", 32, ["STORE_FULL", "STORE_FAILED"]],
+    ["pwrite64", "ENOSPC", "thread", 32, ["STORE_FULL", "STORE_FAILED"]],
+    ["fsync", "EIO", "here", 2, ["STORE_FAILED"]],
+    ["fsync", "EIO", "thread", 2, ["STORE_FAILED"]],
+    ["fsync", "EIO", "moving", 2, ["STORE_FAILED"]],
+    ["ftruncate", "EIO", "here", 1, ["STORE_FAILED"]],
+    ["ftruncate", "EIO", "thread", 1, ["STORE_FAILED"]]
   ]
-  for (const [call, error, every, codes] of refusals) {
-    it.live(`whose n-th ${call} fails with ${error}, for ${every === 1 ? "every n" : `one n in ${every}`}, keeps what was acknowledged and nothing of what was refused`, () =>
+  for (const [call, error, where, every, codes] of refusals) {
+    it.live(`whose n-th ${call} fails with ${error}, for ${every === 1 ? "every n" : `one n in ${every}`} (${where}), keeps what was acknowledged and nothing of what was refused`, () =>
       Effect.gen(function*() {
         const directory = yield* temporary
-        const calls = yield* promise(() => Refusals.callsOf(programs.file, directory, call))
+        const refused = { bundle: programs.file, directory, call, error, where }
+        const calls = yield* promise(() => Refusals.callsOf(refused))
         const first = 1 + Math.floor(Math.random() * every)
         const nths = Array.from({ length: calls }, (_, index) => index + 1).filter((nth) => (nth - first) % every === 0)
-        const done = yield* promise(() => Refusals.refuse(programs.file, directory, call, error, nths))
-        console.log(`${call} ${error}: ${calls} calls, ${done.length} refused, beginning with ${first}; told by ${JSON.stringify(countOf(done.flatMap(({ outcome }) => outcome.refused.map(({ step }) => step))))}`)
+        const done = yield* promise(() => Refusals.refuse(refused, nths))
+        console.log(`${call} ${error} (${where}): ${calls} calls, ${done.length} refused, beginning with ${first}; told by ${JSON.stringify(countOf(done.flatMap(({ outcome }) => outcome.refused.map(({ step }) => step))))}`)
         assert.deepStrictEqual(done.filter(({ outcome }) => outcome.fault !== undefined), [])
         assert.deepStrictEqual(done.flatMap(({ outcome }) => outcome.refused).filter(({ code }) => !codes.includes(code)), [])
         assert.isAbove(done.filter(({ outcome }) => outcome.refused.length > 0).length, 0)
       }), 150_000)
   }
+
+  it.live("of which nobody knows what it has, after a sync that failed, gets all of it anew, also from a thread that was begun meanwhile", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporary
+      const trace = path.join(directory, "trace")
+      const store: StoreName = { kind: "sqlite", directory: path.join(directory, "sessions"), where: "here" }
+      yield* made(store)
+      const file = path.join(store.directory, SqliteSessionStore.fileName)
+      const writer = Programs.converse({
+        bundle: programs.file,
+        name: "holder",
+        args: { store, session: id, name: "the writer" },
+        before: ["strace", "-f", "-y", "--seccomp-bpf", "-o", trace, "-e", "trace=clone,clone3,pwrite64,fsync,ftruncate", "-e", "inject=fsync:error=EIO:when=6"]
+      })
+      assert.strictEqual(yield* promise(writer.answer), "open")
+      let acknowledged = 0
+      let answer = yield* promise(() => writer.ask("append"))
+      for (; answer === "ok" && acknowledged < 10; answer = yield* promise(() => writer.ask("append"))) acknowledged++
+      assert.match(answer, /^STORE_FAILED/u)
+      assert.isAbove(acknowledged, 0)
+      const read = () => fs.readFileSync(trace, "utf8")
+      const failed = callsOf(read()).find(({ result }) => result.includes("INJECTED"))
+      assert.strictEqual(failed?.target, `${file}-wal`)
+      // While somebody else has the file the connection goes to a thread.
+      const other = new DatabaseSync(file)
+      other.exec("begin immediate")
+      const asked = writer.ask("append")
+      const hasMoved = () => /\bclone3?\(/u.test(read().slice(read().indexOf("INJECTED")))
+      for (let look = 0; look < 1_000 && !hasMoved(); look++) yield* Effect.sleep("10 millis")
+      other.exec("rollback")
+      other.close()
+      assert.strictEqual(yield* promise(() => asked), "ok")
+      yield* promise(() => writer.end())
+      const calls = callsOf(read()).filter(({ target, thread }) => target.startsWith(file) && thread !== failed?.thread)
+      const first = calls.findIndex(({ name, target }) => name === "pwrite64" && target === `${file}-wal`)
+      assert.isAbove(first, 0)
+      assert.deepStrictEqual(calls.slice(0, first).filter(({ name }) => name === "ftruncate").map(({ rest, target }) => [target, rest]), [[`${file}-wal`, ", 0"]])
+      assert.deepStrictEqual(yield* turnsBy(store), Array.from({ length: acknowledged + 1 }, () => "the writer"))
+    }), 60_000)
 
   it.live("has what is to be on it before that is acknowledged", () =>
     Effect.gen(function*() {

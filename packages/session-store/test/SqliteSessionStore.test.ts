@@ -18,6 +18,7 @@ import * as Sqlite from "./support/sqlite.ts"
 vi.setConfig({ testTimeout: 60_000 })
 
 StoreSuite.storeSuite("SqliteSessionStore", { describe, it: it.live }, Sqlite.layer, hooksOf(Sqlite.client))
+StoreSuite.storeSuite("SqliteSessionStore that writes in a thread", { describe, it: it.live }, Sqlite.threadedLayer, hooksOf(Sqlite.client))
 
 type StoreError = SessionStore.SessionStoreError
 

@@ -3,6 +3,7 @@
  * on a connection of their own, which may be in another one. The same in Node.js and
  * in Deno.
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import * as Schedule from "effect/Schedule"
@@ -67,8 +68,11 @@ export const inThisThread = (target: Engine.Target): Effect.Effect<Run, SqlError
     Effect.tap((run) => Effect.addFinalizer(() => closed(run)))
   )
 
-/** What a thread costs to begin, in milliseconds of CPU: 40, as much as Node.js takes for its own start. */
-const threadMillis = 40
+/**
+ * For how long a connection for writing keeps this thread before it moves into one of its
+ * own: 40 milliseconds, what a thread costs to begin. With 0 it begins in one.
+ */
+export const KeptMillis = Context.Reference<number>("@turnpike/session-store/KeptMillis", { defaultValue: () => 40 })
 
 const begins = ({ kind }: Engine.Operation): boolean => kind === "begin" || kind === "transaction"
 
@@ -92,10 +96,12 @@ export interface WritingTarget extends Engine.Target {
  */
 export const forWriting = ({ pragmasHere, ...target }: WritingTarget): Effect.Effect<Run, never, Scope.Scope> =>
   Effect.gen(function*() {
+    const threadMillis = yield* KeptMillis
     let here: Engine.Engine | undefined
     let thread: Thread.Thread | undefined
     let keptMillis = 0
-    let isLeaving = false
+    let isLeaving = threadMillis <= 0
+    let isSuspect = false
 
     const doHere = (operation: Engine.Operation): Engine.Rows => {
       const since = performance.now()
@@ -114,7 +120,8 @@ export const forWriting = ({ pragmasHere, ...target }: WritingTarget): Effect.Ef
     const leave = (): Thread.Thread => {
       const left = here
       here = undefined
-      const isSuspect = left?.isSuspect() === true
+      // Kept for the next time where one of these fails.
+      isSuspect ||= left?.isSuspect() === true
       left?.run({ kind: "close" })
       return Thread.begin({ ...target, isSuspect })
     }

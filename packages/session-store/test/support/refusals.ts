@@ -3,30 +3,43 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Programs from "./programs.ts"
 import type { Outcome } from "./programs/faults.ts"
+import type { Where } from "./programs/stores.ts"
 
 export interface Refusal {
   readonly call: string
   readonly error: string
   readonly nth: number
+  readonly where: Where
   readonly outcome: Outcome | { readonly refused: []; readonly fault: string }
 }
 
-const run = async (bundle: string, directory: string, call: string, inject: ReadonlyArray<string>, trace: string): Promise<Refusal["outcome"]> => {
+/** What is refused, and to whom. */
+export interface Refused {
+  readonly bundle: string
+  /** Each life has a directory in it. */
+  readonly directory: string
+  readonly call: string
+  readonly error: string
+  readonly where: Where
+}
+
+const run = async ({ bundle, call, directory, where }: Refused, own: string, inject: ReadonlyArray<string>, trace: string): Promise<Refusal["outcome"]> => {
   const ended = await Programs.run({
     bundle,
     name: "faults",
-    args: { directory },
+    args: { directory: path.join(directory, own), where },
     before: ["strace", "-f", "-qq", "--seccomp-bpf", "-o", trace, "-e", `trace=${call}`, ...inject]
   })
-  fs.rmSync(directory, { recursive: true, force: true })
+  fs.rmSync(path.join(directory, own), { recursive: true, force: true })
   const [line] = ended.lines
   return ended.code === 0 && line !== undefined ? JSON.parse(line) as Outcome : { refused: [], fault: `it ended with ${ended.signal ?? ended.code}: ${ended.errors}` }
 }
 
 /** How many calls one life makes, in the thread that makes most: strace counts each thread's own. */
-export const callsOf = async (bundle: string, directory: string, call: string): Promise<number> => {
-  const trace = path.join(directory, `${call}.trace`)
-  const { fault, refused } = await run(bundle, path.join(directory, call), call, [], trace)
+export const callsOf = async (refusals: Refused): Promise<number> => {
+  const { call, directory, where } = refusals
+  const trace = path.join(directory, `${call}-${where}.trace`)
+  const { fault, refused } = await run(refusals, `${call}-${where}`, [], trace)
   if (fault !== undefined || refused.length > 0) throw new Error(`a life without a fault: ${fault ?? JSON.stringify(refused)}`)
   const counts = new Map<string, number>()
   for (const line of fs.readFileSync(trace, "utf8").split("\n")) {
@@ -37,13 +50,14 @@ export const callsOf = async (bundle: string, directory: string, call: string): 
 }
 
 /** Two at a time, since the machine has two cores. */
-export const refuse = async (bundle: string, directory: string, call: string, error: string, nths: ReadonlyArray<number>): Promise<ReadonlyArray<Refusal>> => {
+export const refuse = async (refused: Refused, nths: ReadonlyArray<number>): Promise<ReadonlyArray<Refusal>> => {
+  const { call, error, where } = refused
   const refusals: Array<Refusal> = []
   const rest = [...nths]
   const work = async () => {
     for (let nth = rest.shift(); nth !== undefined; nth = rest.shift()) {
-      const outcome = await run(bundle, path.join(directory, `${call}-${error}-${nth}`), call, ["-e", `inject=${call}:error=${error}:when=${nth}`], "/dev/null")
-      refusals.push({ call, error, nth, outcome })
+      const outcome = await run(refused, `${call}-${error}-${where}-${nth}`, ["-e", `inject=${call}:error=${error}:when=${nth}`], "/dev/null")
+      refusals.push({ call, error, nth, where, outcome })
     }
   }
   await Promise.all([work(), work()])

@@ -16,7 +16,7 @@ import * as KillLoop from "./killLoop.ts"
 import * as Postgres from "./postgres.ts"
 import * as Programs from "./programs.ts"
 import type { Lag } from "./programs/lag.ts"
-import type { StoreName } from "./programs/stores.ts"
+import type { StoreName, Where } from "./programs/stores.ts"
 import { random } from "./programs/writer.ts"
 import * as Refusals from "./refusals.ts"
 
@@ -94,9 +94,10 @@ const killed = (programs: string, store: StoreName, rounds: number, first: numbe
   return { ...seen, seeds: `${seeds[0]} to ${seeds.at(-1)}`, faults: found }
 }
 
-const refused = (programs: string, directory: string, call: string, error: string) => async () => {
-  const calls = await Refusals.callsOf(programs, directory, call)
-  const done = await Refusals.refuse(programs, directory, call, error, Array.from({ length: calls }, (_, index) => index + 1))
+const refused = (refusals: Refusals.Refused) => async () => {
+  const { call, error } = refusals
+  const calls = await Refusals.callsOf(refusals)
+  const done = await Refusals.refuse(refusals, Array.from({ length: calls }, (_, index) => index + 1))
   return {
     calls,
     noticed: done.filter(({ outcome }) => outcome.refused.length > 0).length,
@@ -107,16 +108,21 @@ const refused = (programs: string, directory: string, call: string, error: strin
 const program = Effect.gen(function*() {
   const programs = yield* Effect.acquireRelease(Effect.promise(bundle), ({ remove }) => Effect.sync(remove))
   const directory = yield* temporary
-  const inDirectory = (name: string): StoreName => ({ kind: "sqlite", directory: path.join(directory, name) })
+  const inDirectory = (name: string) => ({ kind: "sqlite" as const, directory: path.join(directory, name) })
   const todo = (name: string, work: () => Promise<object & { readonly faults: ReadonlyArray<string> }>) => Effect.promise(() => step(name, work))
 
-  yield* todo("SQLite: writers killed", killed(programs.file, inDirectory("killed"), options.rounds, 0))
+  const places: ReadonlyArray<readonly [Where, string]> = [["here", "in the store's thread"], ["thread", "in a thread of its own"], ["moving", "moving into a thread"]]
+  for (const [index, [where, how]] of places.entries()) {
+    yield* todo(`SQLite, ${how}: writers killed`, killed(programs.file, { ...inDirectory(`killed-${where}`), where }, options.rounds, index * 25))
+  }
   const { database, host, port, username } = yield* Postgres.server
   yield* todo("PostgreSQL: writers killed", killed(programs.file, { kind: "postgres", server: { host, port, username, database } }, options.rounds, 100))
   const deno = fileURLToPath(new URL("../../../../test/deno/runtime/node_modules/.bin/deno", import.meta.url))
   yield* todo("SQLite under Deno: writers killed", killed(programs.file, inDirectory("deno"), Math.ceil(options.rounds / 10), 200, [deno, "run", "-A"]))
   for (const [call, error] of [["pwrite64", "EIO"], ["pwrite64", "ENOSPC"], ["fsync", "EIO"], ["ftruncate", "EIO"]] as const) {
-    yield* todo(`SQLite: every ${call} fails with ${error} once`, refused(programs.file, directory, call, error))
+    for (const [where, how] of places) {
+      yield* todo(`SQLite, ${how}: every ${call} fails with ${error} once`, refused({ bundle: programs.file, directory, call, error, where }))
+    }
   }
   yield* todo("SQLite: bits flipped", async () => {
     const next = random(options.seed)

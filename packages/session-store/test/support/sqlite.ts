@@ -16,6 +16,9 @@ export const layer = Layer.unwrap(Effect.map(Directory, (directory) => SqliteSes
   Layer.provideMerge(Directory.layer)
 )
 
+/** One that begins with what else comes later, if at all: a thread of its own for what is written. */
+export const threadedLayer = Layer.provide(layer, Layer.succeed(NodeSqlite.KeptMillis, 0))
+
 /** A connection beside the store's. */
 export const client: Effect.Effect<SqlClient, unknown, Directory | Scope.Scope> = Effect.gen(function*() {
   const run = yield* NodeSqlite.inThisThread({ file: fileIn(yield* Directory), pragmas: "PRAGMA busy_timeout=1000" })

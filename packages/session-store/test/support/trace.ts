@@ -2,6 +2,8 @@
 
 export interface Call {
   readonly name: string
+  /** Which thread called, by its id. */
+  readonly thread: string
   /** What its first argument is: the file's path, or the descriptor where it is no file. */
   readonly target: string
   readonly rest: string
@@ -23,7 +25,7 @@ export const callsOf = (text: string): ReadonlyArray<Call> => {
     const parts = /^(\w+)\((\d+)(?:<([^>]*)>)?(.*)\)\s+= (.*)$/u.exec(whole)
     if (parts === null) continue
     const [, name = "", descriptor = "", path, rest = "", result = ""] = parts
-    calls.push({ name, target: path ?? descriptor, rest, result })
+    calls.push({ name, thread, target: path ?? descriptor, rest, result })
   }
   return calls
 }

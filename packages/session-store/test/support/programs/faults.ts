@@ -4,13 +4,14 @@
  * not, and each refusal said why. Answers one line of JSON.
  */
 import { SessionStore } from "@turnpike/kernel"
-import { SqliteSessionStore } from "@turnpike/session-store"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as Scenario from "./scenario.ts"
+import { layerOf, type Where } from "./stores.ts"
 
 export interface Arguments {
   readonly directory: string
+  readonly where: Where
 }
 
 export interface Outcome {
@@ -19,10 +20,10 @@ export interface Outcome {
   readonly fault: string | undefined
 }
 
-const within = (directory: string, work: (store: SessionStore.Service) => Effect.Effect<void, SessionStore.SessionStoreError>) =>
-  Effect.flatMap(SessionStore.SessionStore, work).pipe(Effect.provide(SqliteSessionStore.layer({ directory }), { local: true }))
+const within = ({ directory, where }: Arguments, work: (store: SessionStore.Service) => Effect.Effect<void, SessionStore.SessionStoreError>) =>
+  Effect.flatMap(SessionStore.SessionStore, work).pipe(Effect.provide(layerOf({ kind: "sqlite", directory, where }), { local: true }))
 
-export const faults = ({ directory }: Arguments) =>
+export const faults = (args: Arguments) =>
   Effect.gen(function*() {
     const told = Scenario.nothing()
     const refuse = (step: string) => ({ failure: { code, message, retryable } }: SessionStore.SessionStoreError) =>
@@ -30,8 +31,8 @@ export const faults = ({ directory }: Arguments) =>
         told.refused.push({ step, code, message, retryable })
       })
     const live = (options: { readonly size: number; readonly turns: number }) =>
-      Effect.catch(within(directory, (store) => Scenario.live(store, told, options)), refuse("layer"))
-    const check = within(directory, (store) => Scenario.check(store, told)).pipe(
+      Effect.catch(within(args, (store) => Scenario.live(store, told, options)), refuse("layer"))
+    const check = within(args, (store) => Scenario.check(store, told)).pipe(
       Effect.tapError(refuse("check")),
       // There is one fault, or one in each of two threads: nothing is in the way of what follows.
       Effect.retry({ times: 2 })

@@ -4,11 +4,11 @@
  * goes, and the same store goes on.
  */
 import { SessionStore } from "@turnpike/kernel"
-import { SqliteSessionStore } from "@turnpike/session-store"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Scenario from "./scenario.ts"
+import { layerOf, type Where } from "./stores.ts"
 
 export interface Arguments {
   /** The disk, which is empty. */
@@ -16,6 +16,7 @@ export interface Arguments {
   /** How much is left free at most, and in which steps. */
   readonly maxFreeKiB: number
   readonly stepKiB: number
+  readonly where: Where
 }
 
 export interface Stage {
@@ -35,13 +36,13 @@ const fill = (file: string, freeKiB: number) => {
   fs.closeSync(descriptor)
 }
 
-const stage = (directory: string, freeKiB: number): Effect.Effect<Stage> =>
+const stage = (directory: string, where: Where, freeKiB: number): Effect.Effect<Stage> =>
   Effect.gen(function*() {
     const ballast = path.join(directory, "ballast")
     const own = path.join(directory, "sessions")
     const told = Scenario.nothing()
     fill(ballast, freeKiB)
-    const layer = SqliteSessionStore.layer({ directory: own })
+    const layer = layerOf({ kind: "sqlite", directory: own, where })
     const opened = Effect.gen(function*() {
       const store = yield* SessionStore.SessionStore
       yield* Scenario.live(store, told, { size: 700, turns: 3 })
@@ -75,7 +76,7 @@ const stage = (directory: string, freeKiB: number): Effect.Effect<Stage> =>
     }
   })
 
-export const fullDisk = ({ directory, maxFreeKiB, stepKiB }: Arguments) =>
+export const fullDisk = ({ directory, maxFreeKiB, stepKiB, where }: Arguments) =>
   Effect.gen(function*() {
-    for (let freeKiB = 0; freeKiB <= maxFreeKiB; freeKiB += stepKiB) fs.writeSync(1, `${JSON.stringify(yield* stage(directory, freeKiB))}\n`)
+    for (let freeKiB = 0; freeKiB <= maxFreeKiB; freeKiB += stepKiB) fs.writeSync(1, `${JSON.stringify(yield* stage(directory, where, freeKiB))}\n`)
   })

@@ -1,10 +1,16 @@
 /** The store that a program of the tests is told to use, as JSON in its first argument. */
 import { type SessionStore, SessionStoreMemory } from "@turnpike/kernel"
 import { PgSessionStore, SqliteSessionStore } from "@turnpike/session-store"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
+import * as NodeSqlite from "../../../src/internal/nodeSqlite.ts"
+
+/** Where SQLite is written: in the thread of whoever asks, in one of its own, or in that one from the second transaction on. */
+export type Where = "here" | "thread" | "moving"
+
+const keptMillis: { readonly [where in Where]: number } = { here: Number.POSITIVE_INFINITY, thread: 0, moving: Number.MIN_VALUE }
 
 export type StoreName =
-  | { readonly kind: "sqlite"; readonly directory: string; readonly leaseMillis?: number }
+  | { readonly kind: "sqlite"; readonly directory: string; readonly leaseMillis?: number; readonly where?: Where }
   /** What all else is compared with. */
   | { readonly kind: "memory" }
   | { readonly kind: "postgres"; readonly server: PgSessionStore.Options; readonly leaseMillis?: number }
@@ -12,7 +18,7 @@ export type StoreName =
 export const layerOf = (name: StoreName): Layer.Layer<SessionStore.SessionStore, SessionStore.SessionStoreError> => {
   if (name.kind === "memory") return SessionStoreMemory.layer
   const lease = name.leaseMillis === undefined ? {} : { lease: name.leaseMillis }
-  return name.kind === "sqlite"
-    ? SqliteSessionStore.layer({ directory: name.directory, ...lease })
-    : PgSessionStore.layer({ ...name.server, ...lease })
+  if (name.kind === "postgres") return PgSessionStore.layer({ ...name.server, ...lease })
+  const sqlite = SqliteSessionStore.layer({ directory: name.directory, ...lease })
+  return name.where === undefined ? sqlite : Layer.provide(sqlite, Layer.succeed(NodeSqlite.KeptMillis, keptMillis[name.where]))
 }
