@@ -1,4 +1,5 @@
 export * as Interchange from "./Interchange.ts"
+export * as JsonlSessionStore from "./JsonlSessionStore.ts"
 export * as PgSessionStore from "./PgSessionStore.ts"
 export * as SqlDatabase from "./SqlDatabase.ts"
 export * as SqlSessionStore from "./SqlSessionStore.ts"
