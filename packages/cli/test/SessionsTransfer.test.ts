@@ -38,6 +38,9 @@ const crashed: Home.Session = {
 
 const forked = Home.session("forked", [...two, ...Log.turn(3, "x", Log.answer("three"))], { parent: { id: Home.id("demo"), events: 12 } })
 
+/** One whose lines are more than a pipe takes at once. */
+const long = Home.session("long", Array.from({ length: 3000 }, (_, index) => Log.turn(index + 1, "x".repeat(100))).flat())
+
 describe.concurrent("turnpike sessions export and import", () => {
   it.live("carry a session into another data directory as it is, also with a turn that is open, an inbox, and a parent", () =>
     Effect.gen(function*() {
@@ -104,7 +107,7 @@ describe.concurrent("turnpike sessions export and import", () => {
 describe.concurrent("turnpike sessions export", () => {
   it.live("does not go on for a reader that has read enough, and says when nobody takes it", () =>
     Effect.gen(function*() {
-      const home = yield* Home.make(Home.session("long", Array.from({ length: 3000 }, (_, index) => Log.turn(index + 1, "x".repeat(100))).flat()))
+      const home = yield* Home.make(long)
       const running = Turnpike.start(["sessions", "export", "long"], { home })
       yield* Effect.promise(() => running.until("\"type\":\"session\""))
       running.child.stdout.destroy()
@@ -117,7 +120,7 @@ describe.concurrent("turnpike sessions export", () => {
 
   it.live.skipIf(process.platform === "win32")("leaves nothing where the file cannot be written to its end", () =>
     Effect.gen(function*() {
-      const home = yield* Home.make(Home.session("long", Array.from({ length: 3000 }, (_, index) => Log.turn(index + 1, "x".repeat(100))).flat()))
+      const home = yield* Home.make(long)
       const out = path.join(home, "out")
       fs.mkdirSync(out)
       const file = path.join(out, "long.jsonl")
@@ -141,6 +144,25 @@ describe.concurrent("turnpike sessions export", () => {
       assert.strictEqual(refusal(refused[3]!).remedy, "Did you mean `turnpike sessions export demo`? `turnpike sessions list` lists them.")
     }), patience)
 
+  it.live.skipIf(!Turnpike.canSeeWrites)("says when the session is deleted meanwhile", () =>
+    Effect.gen(function*() {
+      const home = yield* Home.make(long)
+      const running = Turnpike.start(["sessions", "export", "long"], { home })
+      yield* Effect.promise(() => running.until("\"type\":\"session\""))
+      yield* Effect.promise(() => Turnpike.holdBack(running))
+      yield* output(home, "sessions", "delete", "long", "--yes")
+      running.child.stdout.resume()
+      const { code, stderr, stdout } = yield* Effect.promise(() => running.ended)
+      assert.notInclude(stdout, "\"type\":\"end\"")
+      assert.deepStrictEqual(refusal({ code, signal: null, stderr, stdout: "" }), {
+        exit: 1,
+        stdout: "",
+        code: "SESSION_UNKNOWN",
+        message: "session long was deleted meanwhile",
+        remedy: "`turnpike sessions list` lists those that there are."
+      })
+    }), patience)
+
   it.live("works while another process drives the session, whose turn is then open", () =>
     Effect.gen(function*() {
       const home = yield* Home.make(demo)
@@ -162,7 +184,7 @@ describe.concurrent("turnpike sessions import", () => {
       const lines = yield* output(home, "sessions", "export", "demo")
       const flipped = Buffer.from(lines)
       flipped[lines.indexOf("the second prompt")]! ^= 4
-      const damaged = "Nothing was put in. Export the session again, or use a copy of the file that is whole."
+      const damaged = "Nothing was put in. Export the session again, or use a copy of the file that is whole. A file has one session."
       const foreign = "Nothing was put in. Name a file that it wrote, as it wrote it."
       const cases: ReadonlyArray<readonly [content: string | Uint8Array, code: string, message: RegExp, remedy: string]> = [
         ["", "SESSION_DAMAGED", /^FILE is not what `turnpike sessions export` writes: line 1 is missing: /, foreign],
@@ -187,6 +209,17 @@ describe.concurrent("turnpike sessions import", () => {
       }
     }), patience)
 
+  it.live.skipIf(!fs.existsSync("/dev/full"))("says that it was done where only the answer cannot be written", () =>
+    Effect.gen(function*() {
+      const home = yield* Home.make(demo)
+      const exported = refusal(yield* turnpike(home, ["sessions", "export", "demo", "--output", "demo.jsonl", "--json"], { redirect: ">/dev/full" }))
+      const imported = refusal(yield* turnpike(home, ["sessions", "import", "demo.jsonl", "--data-dir", "other"], { redirect: ">/dev/full" }))
+      assert.deepStrictEqual([exported, imported].map(({ code, exit }) => [exit, code]), [[1, "OUTPUT_CLOSED"], [1, "OUTPUT_CLOSED"]])
+      assert.match(exported.message, /^session demo is in demo\.jsonl, but standard output cannot be written: /)
+      assert.match(imported.message, /^session demo was put in, but standard output cannot be written: /)
+      assert.strictEqual(yield* output(home, "sessions", "export", "demo", "--data-dir", "other"), fs.readFileSync(path.join(home, "demo.jsonl"), "utf8"))
+    }), patience)
+
   it.live("makes no data directory for a file that cannot be read", () =>
     Effect.gen(function*() {
       const home = yield* Scratch.directory
@@ -195,6 +228,8 @@ describe.concurrent("turnpike sessions import", () => {
         assert.deepStrictEqual([refused.exit, refused.code, refused.message], [1, "FILE_UNREADABLE", `${file} cannot be read: ${why}`])
       }
       assert.strictEqual(refusal(yield* turnpike(home, ["sessions", "import", "-"])).code, "SESSION_DAMAGED")
+      const unnamed = refusal(yield* turnpike(home, ["sessions", "import", ""]))
+      assert.deepStrictEqual([unnamed.exit, unnamed.code, unnamed.message], [2, "USAGE", "the name of the file is empty"])
       assert.deepStrictEqual(fs.readdirSync(home), [])
     }), patience)
 
@@ -216,7 +251,7 @@ describe.concurrent("turnpike sessions import", () => {
 
   it.live.skipIf(process.platform === "win32")("leaves no half of a session, however it is ended", () =>
     Effect.gen(function*() {
-      const home = yield* Home.make(Home.session("long", Array.from({ length: 3000 }, (_, index) => Log.turn(index + 1, "x".repeat(100))).flat()))
+      const home = yield* Home.make(long)
       const lines = yield* output(home, "sessions", "export", "long")
       const other = yield* Scratch.directory
       for (const [signal, code] of [["SIGINT", 130], ["SIGTERM", 143], ["SIGKILL", null]] as const) {

@@ -35,7 +35,8 @@ const send = ({ id, store }: Sessions.Found, take: (text: string) => Effect.Effe
     let bytes = 0
     let last = ""
     if (isShown) yield* Progress.show(() => `session ${id}: ${Progress.count(lines)} lines, ${Progress.bytes(bytes)}`)
-    yield* Stream.runForEach(Interchange.lines(store, id), (piece) =>
+    const pieces = Stream.mapError(Interchange.lines(store, id), (error) => error.failure.code === "SESSION_UNKNOWN" ? Sessions.deleted(id) : error)
+    yield* Stream.runForEach(pieces, (piece) =>
       Effect.map(take(piece), () => {
         for (let at = piece.indexOf("\n"); at >= 0; at = piece.indexOf("\n", at + 1)) lines++
         bytes += Buffer.byteLength(piece)
@@ -58,7 +59,9 @@ const command = (given: Given, [asked = ""]: ReadonlyArray<string>): Effect.Effe
     const file = yield* ExportFile.open(output, { force: isOn(given, "force"), dataDirectory: yield* Sessions.directoryOf(given) })
     const { bytes, events, records } = yield* send(found, file.write, true)
     yield* file.complete
-    if (isOn(given, "json")) yield* SessionsProgram.writeJson({ id, file: file.path, events, records, bytes })
+    if (isOn(given, "json")) {
+      yield* SessionsProgram.afterwards(SessionsProgram.writeJson({ id, file: file.path, events, records, bytes }), `session ${id} is in ${output}`)
+    }
     else Composition.say(`turnpike: session ${id} is in ${output}: ${Progress.contents({ events, records })}, ${Progress.bytes(bytes)}; \`turnpike sessions import\` puts it in elsewhere`)
     return 0
   })

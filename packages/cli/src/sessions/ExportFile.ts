@@ -35,15 +35,29 @@ const unwritable = (file: string, why: string, remedy = "Name another file with 
 
 const isThere = (file: string): Refusal => unwritable(file, "it is there already", "Name another file with --output, or replace it with --force.")
 
+const isSameDirectory = (one: string, other: string): boolean => {
+  const [first, second] = [one, other].map((each) => fs.statSync(each, { bigint: true, throwIfNoEntry: false }))
+  return first !== undefined && first.dev === second?.dev && first.ino === second.ino
+}
+
+/** Whether it is a file of the store, or has the name of one: those beside the database come and go, and what has such a name is taken for one. */
+const isOfStore = (target: string, dataDirectory: string): boolean => {
+  const place = WholeFile.followed(target)
+  return ["", "-wal", "-shm", "-journal"].map((suffix) => `${Store.fileName}${suffix}`).some((name) =>
+    InputText.isSameFile(target, path.join(dataDirectory, name)) ||
+    (path.basename(place) === name && isSameDirectory(path.dirname(place), dataDirectory))
+  )
+}
+
 /** Begins the file, or answers why it may not be written. Throws the system's error. */
 const begin = (file: string, { dataDirectory, force }: Options): WholeFile.Pending | Refusal => {
   const target = path.resolve(file)
   const stat = fs.statSync(target, { throwIfNoEntry: false })
   if (stat?.isDirectory() === true) return unwritable(file, "it is a directory")
+  // Making it absolute takes away what says that a directory was meant.
+  if (/[/\\]$/.test(file)) return unwritable(file, "its name is that of a directory")
   if (stat?.isFile() === false) return unwritable(file, "it is no regular file", "Leave out --output, and send standard output there.")
-  if (["", "-wal", "-shm"].some((suffix) => InputText.isSameFile(target, path.join(dataDirectory, `${Store.fileName}${suffix}`)))) {
-    return unwritable(file, "the sessions themselves are in it")
-  }
+  if (isOfStore(target, dataDirectory)) return unwritable(file, "the sessions themselves are in it, or would be")
   if (stat !== undefined && !force) return isThere(file)
   if (stat !== undefined) fs.accessSync(target, fs.constants.W_OK)
   return WholeFile.begin(WholeFile.followed(target), stat === undefined ? { isNew: !force } : { mode: stat.mode & 0o777 })

@@ -11,7 +11,7 @@ import * as path from "node:path"
 import { type Given, isOn } from "../CommandLine.ts"
 import * as Composition from "../Composition.ts"
 import * as InputText from "../InputText.ts"
-import { fromFailure, type Refusal } from "../Refusal.ts"
+import { fromFailure, refuse, type Refusal } from "../Refusal.ts"
 import * as ByteInput from "./ByteInput.ts"
 import * as Progress from "./Progress.ts"
 import * as Sessions from "./Sessions.ts"
@@ -37,7 +37,7 @@ const told = (name: string, directory: string, failure: Failure.Failure): Refusa
       return fromFailure(
         lineOf(failure) === 1
           ? { ...failure, message: `${file} is not what \`turnpike sessions export\` writes: ${failure.message}`, remedy: "Nothing was put in. Name a file that it wrote, as it wrote it." }
-          : { ...failure, message: `${file} was not imported: ${failure.message}`, remedy: "Nothing was put in. Export the session again, or use a copy of the file that is whole." }
+          : { ...failure, message: `${file} was not imported: ${failure.message}`, remedy: "Nothing was put in. Export the session again, or use a copy of the file that is whole. A file has one session." }
       )
     default:
       return fromFailure({ ...failure, message: `${file} was not imported: ${failure.message}` })
@@ -62,6 +62,9 @@ const shown = (name: string, { bytes, events, size }: { readonly bytes: number; 
 
 const command = (given: Given, [name = ""]: ReadonlyArray<string>): Effect.Effect<number, SessionsProgram.Problem, Scope.Scope> =>
   Effect.gen(function*() {
+    if (name === "") {
+      return yield* refuse("USAGE", "the name of the file is empty", { remedy: "Name what `turnpike sessions export` wrote, or write `-` for standard input." })
+    }
     const directory = yield* Sessions.directoryOf(given)
     let bytes = 0
     const { events, header: { cwd, harness, id }, records } = yield* Effect.scoped(Effect.gen(function*() {
@@ -80,11 +83,13 @@ const command = (given: Given, [name = ""]: ReadonlyArray<string>): Effect.Effec
         }
       })
     })).pipe(Effect.mapError(({ failure }) => told(name, directory, failure)))
+    const said = `session ${id} was put in`
     if (isOn(given, "json")) {
-      yield* SessionsProgram.writeJson({ id, file: name === InputText.standardInput ? null : path.resolve(name), events, records, bytes })
+      const report = { id, file: name === InputText.standardInput ? null : path.resolve(name), events, records, bytes }
+      yield* SessionsProgram.afterwards(SessionsProgram.writeJson(report), said)
       return 0
     }
-    yield* SessionsProgram.write(`${id}\n`)
+    yield* SessionsProgram.afterwards(SessionsProgram.write(`${id}\n`), said)
     Composition.say(`turnpike: session ${id} of ${harness} in ${cwd} was put in: ${Progress.contents({ events, records })}`)
     return 0
   })

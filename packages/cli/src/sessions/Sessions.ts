@@ -120,13 +120,17 @@ export const among = (call: Call, store: SessionStore.Service, id: string): Effe
     Effect.catchIf(({ failure }) => failure.code === "SESSION_UNKNOWN", () => unknown(call, id, store))
   )
 
+/** A session was there when a command began, and is not any more. */
+export const deleted = (id: string): Refusal =>
+  refuse("SESSION_UNKNOWN", `session ${id} was deleted meanwhile`, { remedy: "`turnpike sessions list` lists those that there are." })
+
 /** What a list has of a session. Fails with `SESSION_UNKNOWN` where it was deleted meanwhile. */
 export const summaryOf = ({ id, store }: Pick<Found, "id" | "store">): Effect.Effect<SessionStore.Summary, Refusal | SessionStore.SessionStoreError> =>
   Effect.flatMap(
     // The one that is asked for is nearly always among the first.
     Stream.runHead(Stream.filter(store.list, ({ header }) => header.id === id)),
     Option.match({
-      onNone: () => Effect.fail(refuse("SESSION_UNKNOWN", `session ${id} was deleted meanwhile`, { remedy: "`turnpike sessions list` lists those that there are." })),
+      onNone: () => Effect.fail(deleted(id)),
       onSome: Effect.succeed
     })
   )

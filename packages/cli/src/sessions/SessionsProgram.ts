@@ -25,6 +25,11 @@ export const write = (text: string): Effect.Effect<void, Refusal | ReaderGone> =
 /** Prints a value as one line of JSON. */
 export const writeJson = (value: unknown): Effect.Effect<void, Refusal | ReaderGone> => write(`${JSON.stringify(value)}\n`)
 
+/** Prints what is told of a work that is done. Where it cannot be printed, the failure says that it was done all the same. */
+export const afterwards = (printing: Effect.Effect<void, Refusal | ReaderGone>, done: string): Effect.Effect<void, Refusal | ReaderGone> =>
+  Effect.mapError(printing, (problem) =>
+    problem._tag === "Refusal" ? fromFailure({ ...problem.failure, message: `${done}, but ${problem.failure.message}` }) : problem)
+
 /**
  * Runs a command to its end and returns the exit code. A signal interrupts it, so
  * that it lets go of what it holds and removes what it had begun to write; a second

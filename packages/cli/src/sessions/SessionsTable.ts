@@ -169,7 +169,7 @@ export const make = (dataDir: Flag.Flag): Flag.Command => {
       ["turnpike sessions export demo --output demo.jsonl", "into a file"],
       ["turnpike sessions export demo | ssh other turnpike sessions import -", "to another machine"]
     ],
-    exits: [["0", "all of it was written, or the reader has read enough"], ["1", "it could not be done; the file of --output is as it was before"], wrong]
+    exits: [["0", "all of it was written, or the reader has read enough"], ["1", "it could not be done; the file of --output is as it was before, but where the text says that it is there"], wrong]
   }
 
   const importing: Flag.Command = {
@@ -187,7 +187,7 @@ export const make = (dataDir: Flag.Flag): Flag.Command => {
       ["turnpike sessions import demo.jsonl", "from a file"],
       ["gunzip -c demo.jsonl.gz | turnpike sessions import - --data-dir /tmp/looked-at", "into a directory of its own"]
     ],
-    exits: [["0", "it was put in"], ["1", "nothing was put in"], wrong]
+    exits: [["0", "it was put in"], ["1", "nothing was put in, but where the text says that it was"], wrong]
   }
 
   const repair: Flag.Command = {

@@ -72,7 +72,18 @@ describe("the file of an exported session", () => {
       assert.deepStrictEqual(yield* why(path.join(directory, "no", "file")), unwritable("its directory does not exist"))
       assert.deepStrictEqual(yield* why(path.join(store, "file")), unwritable("a part of its path is no directory"))
       assert.deepStrictEqual(yield* why(path.join(directory, "circle")), unwritable("its symbolic links go in a circle"))
-      assert.deepStrictEqual(yield* why(store, { force: true, dataDirectory: path.dirname(store) }), unwritable("the sessions themselves are in it"))
+      for (const name of ["new/", "sessions.sqlite/"]) {
+        assert.deepStrictEqual(yield* why(`${path.dirname(store)}/${name}`, { force: true }), unwritable("its name is that of a directory"))
+      }
+      const dataDirectory = path.dirname(store)
+      const link = path.join(directory, "data")
+      fs.symlinkSync(dataDirectory, link)
+      fs.symlinkSync(path.join(link, "sessions.sqlite-shm"), path.join(directory, "shared"))
+      const ofStore = [store, ...["-wal", "-journal"].map((suffix) => `${store}${suffix}`), path.join(link, "sessions.sqlite-wal"), path.join(directory, "shared")]
+      for (const file of ofStore) {
+        assert.deepStrictEqual(yield* why(file, { force: true, dataDirectory }), unwritable("the sessions themselves are in it, or would be"), file)
+      }
+      assert.deepStrictEqual(fs.readdirSync(dataDirectory), ["sessions.sqlite"])
       assert.strictEqual(fs.readFileSync(store, "utf8"), "the sessions")
       if (fs.existsSync("/dev/full")) {
         assert.deepStrictEqual(yield* why("/dev/full", { force: true }), unwritable("it is no regular file", "Leave out --output, and send standard output there."))
