@@ -134,7 +134,13 @@ const nextClaim = (open: OpenTurn, event: SessionEvent.Of<"inbox/claimed">): Res
     if (claimed.has(id)) return violation("claimed-once", `receipt ${show(id)} is claimed twice`)
     claimed.add(id)
   }
-  return Result.succeed({ ...open, claimed: [...open.claimed, ...ids], unwritten: new Set([...open.unwritten, ...ids]) })
+  return Result.succeed({
+    ...open,
+    claimed: [...open.claimed, ...ids],
+    unwritten: new Set([...open.unwritten, ...ids]),
+    // The first claim comes before the first step. A later one is that of a turn which has begun.
+    hasWork: open.hasWork || open.step > 0
+  })
 }
 
 type Message = SessionEvent.Of<"user/message" | "context/message" | "steering/message">

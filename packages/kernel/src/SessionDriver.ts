@@ -44,7 +44,11 @@ export interface OpenTurn {
   readonly cancel: Cancel.CancelToken
   /** Appends one event of the turn. Its caller brings steps and calls in balance. */
   readonly append: Log["append"]
-  /** Takes what waits for the next step, now, and writes that it was claimed. Its messages are the caller's to write. */
+  /**
+   * Takes what waits for the next step, now, and writes that it was claimed. Its messages
+   * are the caller's to write, each with its receipt, before anything of them leaves.
+   * Takes nothing once the turn is asked to end: what comes then is for the next one.
+   */
   readonly claimNextStep: Effect.Effect<ReadonlyArray<Receipt>, StoreError>
 }
 
@@ -57,6 +61,11 @@ export type Execute = (turn: OpenTurn) => Effect.Effect<Verdict.Verdict, StoreEr
 
 /** What is decided of a claimed batch before it becomes part of the conversation. */
 export type Decision =
+  /**
+   * All of the batch, in any order and in other words where the policy says so; or
+   * nothing of it. Not a part: after a crash the rest would be taken for prompts that
+   * a writer had no time for, and run. Nor what was not claimed.
+   */
   | { readonly _tag: "Enter"; readonly messages: ReadonlyArray<Receipt> }
   /** The turn ends `blocked`; the batch is spent. */
   | { readonly _tag: "Reject"; readonly by: string }
@@ -89,7 +98,11 @@ export interface SessionDriver {
   readonly phase: Effect.Effect<Phase>
   /** The phases from now on, the present one first; each only when it differs from the one before. */
   readonly phases: Stream.Stream<Phase>
-  /** Receives a message durably, and wakes the driver unless it is an `inject`. Fails with `CANCELLED` once it is closed. */
+  /**
+   * Receives a message durably, and wakes the driver unless it is an `inject`, or was
+   * received before and does not wait any more. Fails with `CANCELLED` once the driver
+   * is closed, and as the store's `receive` does.
+   */
   readonly send: (message: SessionStore.Message) => Effect.Effect<SessionStore.Received, StoreError>
   /**
    * Writes a text as a turn of its own, without a model call, and answers its
@@ -147,6 +160,15 @@ export const claimable = (pending: SessionStore.Pending): ReadonlyArray<Receipt>
   ...pending.nextTurn.slice(0, 1)
 ]
 
+const isThere = ({ nextStep, nextTurn }: SessionStore.Pending, { id }: Receipt): boolean =>
+  [...nextTurn, ...nextStep].some((receipt) => receipt.id === id)
+
+/** Whether a decision holds each of the claimed receipts once, and no other. */
+const isWhole = (claimed: ReadonlyArray<Receipt>, entering: ReadonlyArray<Receipt>): boolean => {
+  const ids = new Set(entering.map(({ id }) => id))
+  return ids.size === entering.length && ids.size === claimed.length && claimed.every(({ id }) => ids.has(id))
+}
+
 const isWaking = (receipt: Receipt): boolean => receipt.kind !== "inject"
 
 const internal = (cause: Cause.Cause<unknown>): Verdict.Verdict => {
@@ -200,12 +222,16 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
 
     const hasWork = (pending: SessionStore.Pending) => [...pending.nextTurn, ...pending.nextStep].some(isWaking)
 
-    const claim = (turn: number, choose: (pending: SessionStore.Pending) => ReadonlyArray<Receipt>) =>
+    const claim = (turn: number, choose: (pending: SessionStore.Pending) => Effect.Effect<ReadonlyArray<Receipt>>) =>
       Effect.gen(function*() {
-        const chosen = choose(yield* look)
+        const chosen = yield* choose(yield* look)
         yield* Enclosure.claim(log, turn, chosen)
         return chosen
       }).pipe(Semaphore.withPermits(inbox, 1), Effect.uninterruptible)
+
+    /** What a turn takes for a step after its first: nothing once it is cancelled, since what is sent then is not for it. */
+    const claimNextStep = (turn: number, cancel: Cancel.CancelToken) =>
+      claim(turn, ({ nextStep }) => Effect.map(cancel.requests, (requests) => requests.length > 0 ? [] : nextStep))
 
     const stopped = (cancel: Cancel.CancelToken) =>
       Effect.map(cancel.requests, (requests): Verdict.Verdict | undefined => {
@@ -251,13 +277,16 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
     const promptTurn = (cancel: Cancel.CancelToken, source: string): Effect.Effect<boolean, StoreError> =>
       bracket({ kind: "message", source }, (turn, trigger) =>
         Effect.gen(function*() {
-          const claimed = yield* claim(turn, claimable)
+          const claimed = yield* claim(turn, (pending) => Effect.succeed(claimable(pending)))
           if (claimed.length === 0) return emptyTurn
           const decision: Decision = options.gate === undefined
             ? { _tag: "Enter", messages: claimed }
             : yield* options.gate(claimed)
           if (decision._tag === "Reject") return { verdict: { type: "blocked", by: decision.by }, goesOn: false }
           if (decision.messages.length === 0) return emptyTurn
+          if (!isWhole(claimed, decision.messages)) {
+            return yield* failed(Failure.make("LOG_RULE", `the policy of session ${id} lets in other messages than turn ${turn} claimed`))
+          }
           const before = yield* stopped(cancel)
           if (before !== undefined) return { verdict: before, goesOn: false }
           yield* Enclosure.admit(log, decision.messages)
@@ -267,7 +296,7 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
             messages: decision.messages,
             cancel,
             append: log.append,
-            claimNextStep: claim(turn, ({ nextStep }) => nextStep)
+            claimNextStep: claimNextStep(turn, cancel)
           })
           return { verdict, goesOn: verdict.type !== "error" && verdict.type !== "aborted" }
         }))
@@ -276,7 +305,7 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
       bracket({ kind: "background" }, (turn, trigger) =>
         Effect.gen(function*() {
           yield* Enclosure.admit(log, [])
-          const verdict = yield* execute({ turn, trigger, messages: [], cancel, append: log.append, claimNextStep: claim(turn, ({ nextStep }) => nextStep) })
+          const verdict = yield* execute({ turn, trigger, messages: [], cancel, append: log.append, claimNextStep: claimNextStep(turn, cancel) })
           return { verdict, goesOn: true }
         }))
 
@@ -384,13 +413,15 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
     const send = (message: SessionStore.Message): Effect.Effect<SessionStore.Received, StoreError> =>
       Effect.gen(function*() {
         if (closed) return yield* closedError
-        const cancelled = activity !== undefined && (yield* activity.cancel.requests).length > 0
-        // What is to steer a turn that was cancelled is for the next one.
-        const kind = message.kind === "steer" && cancelled ? "followup" : message.kind
-        const received = yield* Semaphore.withPermits(inbox, 1)(
-          Effect.tap(store.receive(id, { ...message, kind }), ({ receipt }) => Effect.sync(() => seen.add(receipt.id)))
-        )
-        if (isWaking(received.receipt)) yield* wake
+        const { received, waits } = yield* Semaphore.withPermits(inbox, 1)(Effect.gen(function*() {
+          const received = yield* store.receive(id, message)
+          seen.add(received.receipt.id)
+          if (received.isNew) return { received, waits: true }
+          const pending = yield* Effect.exit(store.pending(id))
+          return { received, waits: Exit.isFailure(pending) || isThere(pending.value, received.receipt) }
+        }))
+        // One that was received before and is gone has had its turn.
+        if (waits && isWaking(received.receipt)) yield* wake
         return received
       }).pipe(Effect.uninterruptible)
 

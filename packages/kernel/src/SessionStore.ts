@@ -10,9 +10,10 @@
  * - A receipt is durable before its sender is told, and is claimed at most once.
  * - Readers need no lease, see committed events only, and miss and repeat none.
  */
-import { Failure, type InboxEntry, type Scalars, type SessionEvent, type SessionHeader } from "@turnpike/contract"
+import { Contracts, Failure, type InboxEntry, type Scalars, type SessionEvent, type SessionHeader } from "@turnpike/contract"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
@@ -111,7 +112,10 @@ export interface Writer {
     events: ReadonlyArray<SessionEvent.SessionEvent>,
     options: AppendOptions
   ) => Effect.Effect<void, SessionStoreError>
-  /** Takes receipts that wait out of the inbox. Those that do not wait are left out of the answer. */
+  /**
+   * Takes receipts that wait out of the inbox. Those that do not wait are left out of
+   * the answer. Fails with `INVALID_SPEC` where `by` is empty.
+   */
   readonly discard: (
     ids: ReadonlyArray<InboxEntry.ReceiptId>,
     cause: InboxEntry.DiscardCause,
@@ -149,10 +153,15 @@ export interface Service {
   readonly follow: (id: Scalars.SessionId, after: number) => Stream.Stream<SessionEvent.SessionEvent, SessionStoreError>
   /**
    * Receives a message for a session, whoever holds it, durably before it answers.
-   * Fails with `KEY_CONFLICT` where its key was used with another kind, text or source.
+   * Fails with `KEY_CONFLICT` where its key was used with another kind, text or source,
+   * and with `INVALID_SPEC` where no record of an inbox can hold it, such as one whose
+   * key is empty.
    */
   readonly receive: (id: Scalars.SessionId, message: Message) => Effect.Effect<Received, SessionStoreError>
-  /** Asks the session's holder to discard receipts. Those that do not wait are passed over. */
+  /**
+   * Asks the session's holder to discard receipts. Those that do not wait are passed
+   * over. Fails with `INVALID_SPEC` where `by` is empty.
+   */
   readonly requestDiscard: (
     id: Scalars.SessionId,
     ids: ReadonlyArray<InboxEntry.ReceiptId>,
@@ -185,3 +194,42 @@ export interface Service {
 }
 
 export class SessionStore extends Context.Service<SessionStore, Service>()("@turnpike/kernel/SessionStore") {}
+
+const decodeEntry = Contracts.decode("inbox-entry")
+
+const invalid = (message: string) =>
+  new SessionStoreError({
+    failure: Failure.make("INVALID_SPEC", message, { remedy: "Correct the named field; `turnpike schema inbox-entry` prints the contract." })
+  })
+
+/** Fails where a record with these words is none of the contract: whoever read the inbox later could not read past it. */
+const ifRecord = (what: string, record: object): Effect.Effect<void, SessionStoreError> =>
+  Effect.suspend(() => {
+    const decoded = decodeEntry(record)
+    return Result.isSuccess(decoded) ? Effect.void : Effect.fail(invalid(`${what} is none that an inbox can hold: ${decoded.failure}`))
+  })
+
+/** What the inbox gives to a record itself. */
+const given = { seq: 0, time: 0, id: "r" }
+
+const ifMessage = (message: Message): Effect.Effect<void, SessionStoreError> => {
+  const own = Object.keys(given).find((field) => Object.hasOwn(message, field))
+  return own === undefined
+    ? ifRecord("the message", { ...given, type: "received", ...message })
+    : Effect.fail(invalid(`the message has a field ${own} of its own; the inbox gives it`))
+}
+
+const ifDecider = (by: string): Effect.Effect<void, SessionStoreError> =>
+  ifRecord("the request for a discard", { seq: 0, time: 0, type: "discard_requested", ids: ["r"], by })
+
+/** The store, refusing what would become a record of an inbox that nobody can read. Every store is one of these. */
+export const strict = (service: Service): Service => ({
+  ...service,
+  open: (id, holder) =>
+    Effect.map(service.open(id, holder), (writer) => ({
+      ...writer,
+      discard: (ids, cause, by) => Effect.andThen(ifDecider(by), writer.discard(ids, cause, by))
+    })),
+  receive: (id, message) => Effect.andThen(ifMessage(message), service.receive(id, message)),
+  requestDiscard: (id, ids, by) => Effect.andThen(ifDecider(by), service.requestDiscard(id, ids, by))
+})

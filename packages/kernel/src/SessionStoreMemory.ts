@@ -217,7 +217,7 @@ export const make: Effect.Effect<SessionStore.Service> = Effect.sync(() => {
     holder: kept.holder
   })
 
-  return {
+  return SessionStore.strict({
     create: (header, seed = []) => atOnce(() => create(header, seed)),
     header: (id) => Effect.map(found(id), ({ header }) => header),
     open: (id, holder) =>
@@ -251,7 +251,7 @@ export const make: Effect.Effect<SessionStore.Service> = Effect.sync(() => {
         yield* atOnce(() => restore(header, log, entries))
       }),
     delete: (id) => atOnce(() => remove(id))
-  }
+  })
 })
 
 export const layer: Layer.Layer<SessionStore.SessionStore> = Layer.effect(SessionStore.SessionStore, make)

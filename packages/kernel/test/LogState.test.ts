@@ -360,6 +360,12 @@ describe("what a crash left before the prompt", () => {
     assert.deepStrictEqual(unspent(...midway), ["s2"])
   })
 
+  it("puts nothing of a turn of steering back that had begun when more was claimed", () => {
+    const begun = [turnStart(1), claimed(1, "s1"), stepStart(), message("steering/message", "s1", "s1"), claimed(1, "s2")]
+    assert.deepStrictEqual(verdictOf(...begun), { type: "interrupted" })
+    assert.deepStrictEqual(unspent(...begun), ["s2"])
+  })
+
   it("says nothing of a turn that has no prompt", () => {
     assert.deepStrictEqual(verdictOf(turnStart(1, { kind: "background" })), { type: "interrupted" })
     assert.deepStrictEqual(verdictOf(turnStart(1, { kind: "injection", source: "x" })), { type: "interrupted" })

@@ -58,7 +58,7 @@ const test = (
   it.effect(name, () =>
     Effect.gen(function*() {
       const scene = Scene.make()
-      yield* Effect.scoped(body(scene, (execute, more) => SessionDriver.make({ ...scene.options, execute, wakeAtStart: true, ...more })))
+      yield* Effect.scoped(body(scene, (execute, more) => SessionDriver.make({ ...scene.options, execute: scene.watched(execute), wakeAtStart: true, ...more })))
       assert.deepStrictEqual(Scene.faults(scene, true), [])
       // What a turn cannot tell goes to the program's own log, which is not looked at here.
     }).pipe(Effect.provideService(References.MinimumLogLevel, "None")))
@@ -161,6 +161,49 @@ describe("a blocked turn", () => {
     }))
 })
 
+describe("a policy", () => {
+  const gated = (change: (messages: ReadonlyArray<SessionStore.Received["receipt"]>) => ReadonlyArray<SessionStore.Received["receipt"]>) => ({
+    gate: (messages: ReadonlyArray<SessionStore.Received["receipt"]>): Effect.Effect<SessionDriver.Decision> =>
+      Effect.succeed({ _tag: "Enter", messages: change(messages) })
+  })
+
+  test("may say the batch in other words and another order, and it is put back by no recovery once it ran", (scene, drive) =>
+    Effect.gen(function*() {
+      const { execute, prompts } = recorder()
+      for (const message of [inject("i"), followup("a")]) yield* scene.receiveElsewhere(message)
+      const driver = yield* drive(execute, gated((messages) => messages.map((message) => ({ ...message, text: message.text.toUpperCase() })).reverse()))
+      yield* driver.whenIdle
+      assert.deepStrictEqual(prompts, [["A", "I"]])
+    }))
+
+  test("may let nothing in: the turn completes without a step, and what waits is parked", (scene, drive) =>
+    Effect.gen(function*() {
+      const { execute, prompts } = recorder()
+      for (const message of [followup("a"), followup("b")]) yield* scene.receiveElsewhere(message)
+      const driver = yield* drive(execute, gated(() => []))
+      yield* driver.whenIdle
+      assert.deepStrictEqual([words(scene.events), prompts], [["turn/start 1 message", "claimed r1", "turn/end 1 completed"], []])
+    }))
+
+  for (const [what, change] of [
+    ["a part of the batch", (messages) => messages.slice(0, 1)],
+    ["a message twice", (messages) => [...messages, ...messages.slice(0, 1)]],
+    ["a message that was not claimed", (messages) => messages.map((message) => ({ ...message, id: `other-${message.id}` }))]
+  ] as const satisfies ReadonlyArray<readonly [string, Parameters<typeof gated>[0]]>) {
+    test(`that lets in ${what} fails the turn before anything leaves: after a crash the rest would run again`, (scene, drive) =>
+      Effect.gen(function*() {
+        const { execute, prompts } = recorder()
+        for (const message of [inject("i"), followup("a")]) yield* scene.receiveElsewhere(message)
+        const driver = yield* drive(execute, gated(change))
+        yield* driver.whenIdle
+        assert.deepStrictEqual([words(scene.events), prompts], [
+          ["turn/start 1 message", "claimed r1 r2", "error LOG_RULE", "turn/end 1 error LOG_RULE"],
+          []
+        ])
+      }))
+  }
+})
+
 describe("an empty turn", () => {
   test("opens for a wake whose message was taken back, and ends without a step", (scene, drive) =>
     Effect.gen(function*() {
@@ -223,8 +266,85 @@ describe("a waking message", () => {
       yield* driver.whenIdle
       assert.deepStrictEqual(prompts, [["after"]])
       assert.deepStrictEqual(scene.discarded, [{ id: "r2", cause: "cancelled" }])
-      // What was to steer the cancelled turn is a prompt of its own.
-      assert.strictEqual(scene.received[2]?.kind, "followup")
+      // What was to steer the cancelled turn has a turn of its own, and is still what its sender said.
+      assert.deepStrictEqual(words(scene.events).filter((word) => word.includes("/message ")), ["user/message a", "steering/message after"])
+      assert.strictEqual(scene.received[2]?.kind, "steer")
+    }))
+
+  test("that was to steer a turn is not taken by it once the turn was cancelled", (scene, drive) =>
+    Effect.gen(function*() {
+      const running = yield* Deferred.make<void>()
+      const settle = yield* Deferred.make<void>()
+      const claimed: Array<string> = []
+      const { execute, prompts } = recorder()
+      const stubborn: SessionDriver.Execute = ({ cancel, claimNextStep }) =>
+        Effect.gen(function*() {
+          yield* Deferred.succeed(running, undefined)
+          const request = yield* cancel.graceful
+          yield* Deferred.await(settle)
+          claimed.push(...(yield* claimNextStep).map(({ text }) => text))
+          return { type: "aborted", ...request }
+        })
+      const driver = yield* drive(inTurn(stubborn, execute))
+      yield* driver.send(followup("a"))
+      yield* Deferred.await(running)
+      yield* driver.cancel(user, { keepInbox: true })
+      yield* driver.send(steer("s"))
+      // Past the driver, by another process.
+      yield* scene.receiveElsewhere(steer("t"))
+      yield* Deferred.succeed(settle, undefined)
+      yield* driver.whenIdle
+      assert.deepStrictEqual([claimed, prompts], [[], [["s", "t"]]])
+    }))
+
+  test("that is sent again under its key is one prompt with one receipt, also where its turn was cancelled in between", (scene, drive) =>
+    Effect.gen(function*() {
+      const settle = yield* Deferred.make<void>()
+      const running = yield* Deferred.make<void>()
+      const { execute, prompts } = recorder()
+      const stubborn: SessionDriver.Execute = ({ cancel }) =>
+        Effect.gen(function*() {
+          yield* Deferred.succeed(running, undefined)
+          const request = yield* cancel.graceful
+          yield* Deferred.await(settle)
+          return { type: "aborted", ...request }
+        })
+      const driver = yield* drive(inTurn(stubborn, execute))
+      yield* driver.send(followup("a"))
+      yield* Deferred.await(running)
+      const first = yield* driver.send({ ...steer("s"), key: "k" })
+      yield* driver.cancel(user, { keepInbox: true })
+      const again = yield* driver.send({ ...steer("s"), key: "k" })
+      assert.deepStrictEqual(again, { receipt: first.receipt, isNew: false })
+      assert.strictEqual((yield* Effect.flip(driver.send({ ...followup("s"), key: "k" }))).failure.code, "KEY_CONFLICT")
+      yield* Deferred.succeed(settle, undefined)
+      yield* driver.whenIdle
+      assert.deepStrictEqual([prompts, scene.received.length], [[["s"]], 2])
+    }))
+
+  test("that is sent again under its key when it has run opens no turn", (scene, drive) =>
+    Effect.gen(function*() {
+      const { execute, prompts } = recorder()
+      const driver = yield* drive(execute)
+      const first = yield* driver.send({ ...followup("a"), key: "k" })
+      yield* driver.whenIdle
+      const before = words(scene.events)
+      assert.deepStrictEqual(yield* driver.send({ ...followup("a"), key: "k" }), { receipt: first.receipt, isNew: false })
+      yield* driver.whenIdle
+      assert.deepStrictEqual([prompts, words(scene.events)], [[["a"]], before])
+    }))
+
+  test("that is sent again under its key while it is parked wakes the driver for it", (scene, drive) =>
+    Effect.gen(function*() {
+      const { execute, prompts } = recorder()
+      const message = { ...followup("a"), key: "k" }
+      const receipt = yield* scene.receiveElsewhere(message)
+      const driver = yield* drive(execute, { wakeAtStart: false })
+      yield* driver.whenIdle
+      assert.deepStrictEqual(prompts, [])
+      assert.deepStrictEqual(yield* driver.send(message), { receipt, isNew: false })
+      yield* driver.whenIdle
+      assert.deepStrictEqual(prompts, [["a"]])
     }))
 
   test("that comes during maintenance waits behind it", (_, drive) =>

@@ -7,7 +7,7 @@
  * only grows.
  */
 import type { InboxEntry, Scalars, SessionEvent, SessionHeader } from "@turnpike/contract"
-import { LogState, type SessionStore } from "@turnpike/kernel"
+import { LogState, SessionStore } from "@turnpike/kernel"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -250,7 +250,7 @@ export const make = (database: SqlDatabase, options: Options = {}): Effect.Effec
         holder: leases.runs(session, time) ? session.lease?.holder : undefined
       }))
 
-    return {
+    return SessionStore.strict({
       create: (header, seed = []) => told(create(header, seed)),
       header: (id) => told(Effect.flatMap(find(id), (session) => Effect.fromResult(Sessions.headerOf(session)))),
       open,
@@ -269,7 +269,7 @@ export const make = (database: SqlDatabase, options: Options = {}): Effect.Effec
       inbox,
       restore,
       delete: remove
-    }
+    })
   })
 
 /** How many sessions a list reads at once. */

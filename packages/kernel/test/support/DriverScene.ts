@@ -2,7 +2,8 @@
 import { Failure, type InboxEntry, Scalars, type SessionEvent, type SessionHeader, type Verdict } from "@turnpike/contract"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import { SessionDriver, SessionStore } from "../../src/index.ts"
+import * as Result from "effect/Result"
+import { LogState, SessionDriver, SessionStore } from "../../src/index.ts"
 
 export const header: SessionHeader.SessionHeader = {
   type: "session",
@@ -19,10 +20,14 @@ export interface Scene {
   readonly discarded: Array<{ readonly id: string; readonly cause: string }>
   readonly options: Omit<SessionDriver.Options, "execute" | "wakeAtStart">
   /** Receives as another process would, past the driver. */
-  readonly receiveElsewhere: (message: SessionStore.Message) => Effect.Effect<InboxEntry.Receipt>
+  readonly receiveElsewhere: (message: SessionStore.Message) => Effect.Effect<InboxEntry.Receipt, SessionStore.SessionStoreError>
   readonly requestDiscard: (id: string) => Effect.Effect<void>
   /** Called before each commit; a failure is the medium's. */
   fault: (body: SessionEvent.Body) => boolean
+  /** Receipts that were handed to a turn, with how many events the log had then. */
+  readonly handed: Map<string, number>
+  /** The inside of a turn, remembering what it was handed. */
+  readonly watched: (execute: SessionDriver.Execute) => SessionDriver.Execute
   /** What was told of as trouble. */
   readonly troubles: Array<string>
 }
@@ -35,6 +40,7 @@ export const make = (): Scene => {
   const discarded: Array<{ readonly id: string; readonly cause: string }> = []
   const requests: Array<{ readonly id: string; readonly by: string }> = []
   const troubles: Array<string> = []
+  const handed = new Map<string, number>()
   let changed = Deferred.makeUnsafe<void>()
   let version = 0
   let last = 0
@@ -55,6 +61,11 @@ export const make = (): Scene => {
   const receive = (message: SessionStore.Message) =>
     Effect.gen(function*() {
       yield* Effect.yieldNow
+      const earlier = message.key === undefined ? undefined : received.find(({ key }) => key === message.key)
+      if (earlier !== undefined) {
+        if (earlier.kind === message.kind && earlier.text === message.text) return { receipt: earlier, isNew: false }
+        return yield* new SessionStore.SessionStoreError({ failure: Failure.make("KEY_CONFLICT", "another message has this key") })
+      }
       const receipt: InboxEntry.Receipt = { ...message, id: `r${received.length + 1}`, time: 0 }
       received.push(receipt)
       yield* announce
@@ -91,6 +102,15 @@ export const make = (): Scene => {
     received,
     discarded,
     troubles,
+    handed,
+    watched: (execute) => (turn) =>
+      Effect.suspend(() => {
+        for (const { id } of turn.messages) {
+          if (handed.has(id)) throw new Error(`receipt ${id} runs a second time`)
+          handed.set(id, events.length)
+        }
+        return execute(turn)
+      }),
     fault: () => false,
     receiveElsewhere: (message) => Effect.map(receive(message), ({ receipt }) => receipt),
     requestDiscard: (id) =>
@@ -161,6 +181,22 @@ const verdictWord = (verdict: Verdict.Verdict): string =>
     ? `error ${verdict.error.code}`
     : verdict.type
 
+/** What recovery would do wrong, had there been a crash after any of the events. */
+const faultsOfCrashes = ({ events, handed }: Scene): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  let state = LogState.empty()
+  for (const [index, event] of events.entries()) {
+    const next = LogState.next(state, event)
+    if (Result.isFailure(next)) return [...found, `${index}: ${next.failure.message}`]
+    state = next.success
+    for (const id of LogState.unspent(state)) {
+      const length = handed.get(id)
+      if (length !== undefined && length <= index + 1) found.push(`${index}: after a crash ${id} runs a second time`)
+    }
+  }
+  return found
+}
+
 /** What is wrong with a log and its inbox, whatever happened; `isOver` where no turn may be open any more. */
 export const faults = (scene: Scene, isOver: boolean): ReadonlyArray<string> => {
   const found: Array<string> = []
@@ -200,6 +236,7 @@ export const faults = (scene: Scene, isOver: boolean): ReadonlyArray<string> => 
     }
   })
   if (isOver && open !== undefined) found.push(`turn ${open} is open`)
+  found.push(...faultsOfCrashes(scene))
   const claimed = scene.events.flatMap((event) => event.type === "inbox/claimed" ? event.data.ids : [])
   const discarded = scene.discarded.map(({ id }) => id)
   for (const { id } of scene.received) {

@@ -3,7 +3,7 @@
  * injects, closes, and when; what the turns do; which commits fail; and in which
  * order ready fibers run.
  */
-import { Failure, type Verdict } from "@turnpike/contract"
+import { Failure, type InboxEntry, type Verdict } from "@turnpike/contract"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -39,6 +39,32 @@ const randomTurn = (random: Random.Random, running: { count: number; most: numbe
     })
   )
 
+/** Lets most batches in, some in other words, and not always as it should. */
+const randomPolicy = (random: Random.Random): NonNullable<SessionDriver.Options["gate"]> => (messages) => {
+  const enter = (entering: typeof messages): Effect.Effect<SessionDriver.Decision> => Effect.succeed({ _tag: "Enter", messages: entering })
+  switch (random.below(20)) {
+    case 0:
+    case 1:
+      return Effect.succeed({ _tag: "Reject", by: "policy" })
+    case 2:
+      return Effect.fail(broken)
+    case 3:
+      return enter([])
+    case 4:
+      return enter(messages.map((message) => ({ ...message, text: "said otherwise" })).reverse())
+    case 5:
+      return enter(messages.slice(1))
+    case 6:
+      return enter([...messages, ...messages])
+    case 7:
+      return Effect.andThen(Effect.sleep(random.below(20)), enter(messages))
+    default:
+      return enter(messages)
+  }
+}
+
+const kinds = ["followup", "followup", "steer", "inject"] as const
+
 export interface Outcome {
   readonly faults: ReadonlyArray<string>
   /** The log and the fate of every receipt, to compare two lives of one seed. */
@@ -58,27 +84,36 @@ export const simulate = (seed: number): Effect.Effect<Outcome> =>
       SessionDriver.make({
         ...scene.options,
         wakeAtStart: true,
-        execute: randomTurn(random, running),
-        gate: (messages) =>
-          random.chance(0.1)
-            ? Effect.succeed({ _tag: "Reject", by: "policy" })
-            : random.chance(0.05)
-            ? Effect.fail(broken)
-            : Effect.succeed({ _tag: "Enter", messages })
+        execute: scene.watched(randomTurn(random, running)),
+        gate: randomPolicy(random)
       }),
       scope
     ).pipe(Effect.orDie)
 
-    const message = (): SessionStore.Message => ({ kind: random.pick(["followup", "followup", "steer", "inject"]), text: "t", source: "user" })
+    /** Of few keys, so that some are said again. What a key says is the key's. */
+    const message = (): SessionStore.Message => {
+      if (random.chance(0.7)) return { kind: random.pick(kinds), text: "t", source: "user" }
+      const key = random.below(4)
+      return { kind: kinds[key] ?? "steer", text: `${key}`, source: "user", key: `k${key}` }
+    }
+    /** One receipt for each key, whoever sends it when. */
+    const byKey = new Map<string, string>()
+    const faults: Array<string> = []
+    const sent = ({ id, key }: InboxEntry.Receipt) =>
+      Effect.sync(() => {
+        if (key === undefined) return
+        if ((byKey.get(key) ?? id) !== id) faults.push(`${key} is ${byKey.get(key)} and ${id}`)
+        byKey.set(key, id)
+      })
     const operation = (): Effect.Effect<unknown, SessionStore.SessionStoreError> => {
       switch (random.below(12)) {
         case 0:
         case 1:
         case 2:
         case 3:
-          return driver.send(message())
+          return Effect.flatMap(driver.send(message()), ({ receipt }) => sent(receipt))
         case 4:
-          return scene.receiveElsewhere(message())
+          return Effect.flatMap(scene.receiveElsewhere(message()), sent)
         case 5:
           return scene.requestDiscard(`r${1 + random.below(8)}`)
         case 6:
@@ -89,7 +124,7 @@ export const simulate = (seed: number): Effect.Effect<Outcome> =>
         case 9:
           return driver.maintain(Effect.sleep(random.below(20)))
         case 10:
-          return driver.background(randomTurn(random, running))
+          return driver.background(scene.watched(randomTurn(random, running)))
         default:
           return driver.wake
       }
@@ -101,7 +136,6 @@ export const simulate = (seed: number): Effect.Effect<Outcome> =>
       if (random.chance(0.5)) yield* TestClock.adjust(random.below(40))
       if (random.chance(0.1)) yield* Effect.forkChild(Fiber.interrupt(fibers[random.below(fibers.length)]!))
     }
-    const faults: Array<string> = []
     const closesEarly = random.chance(0.3)
     if (!closesEarly) {
       scene.fault = () => false

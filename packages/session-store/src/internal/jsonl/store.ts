@@ -1,6 +1,6 @@
 /** The store over a file system: how the parts of a session's files make a session. */
 import type { InboxEntry, Scalars, SessionEvent, SessionHeader } from "@turnpike/contract"
-import { LogState, type SessionStore } from "@turnpike/kernel"
+import { LogState, SessionStore } from "@turnpike/kernel"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -256,7 +256,7 @@ export const make = (files: Files, { directory, lease: given = defaultLease }: O
         }))
       })
 
-    return {
+    return SessionStore.strict({
       create: (header, seed = []) => told(create(header, seed)),
       header: (id) => told(Opening.headerOf(logOf(id))),
       open: (id, holder) => told(Opening.open(opening, id, holder)),
@@ -274,5 +274,5 @@ export const make = (files: Files, { directory, lease: given = defaultLease }: O
           yield* Making.put(root, leases, header, events, entries)
         })),
       delete: (id) => told(Effect.tap(Opening.remove(opening, id), () => Effect.sync(() => changes.tell(id))))
-    }
+    })
   })

@@ -23,6 +23,25 @@ export const facts: ReadonlyArray<Fact> = [
       })
   },
   {
+    name: "a message or a discard that no record of an inbox can hold is refused, and nothing of it received",
+    run: (store) =>
+      Effect.gen(function*() {
+        const { writer } = yield* begun(store)
+        const message: SessionStore.Message = { kind: "followup", text: "hello", source: "user" }
+        assert.equal(yield* codeOf(store.receive(id, { ...message, key: "" })), "INVALID_SPEC")
+        assert.equal(yield* codeOf(store.receive(id, { ...message, retry_of: "" })), "INVALID_SPEC")
+        // What a caller without types may say.
+        assert.equal(yield* codeOf(store.receive(id, { ...message, kind: "shout" as "steer" })), "INVALID_SPEC")
+        assert.equal(yield* codeOf(store.receive(id, { ...message, id: "mine" } as SessionStore.Message)), "INVALID_SPEC")
+        assert.deepEqual([...yield* Stream.runCollect(store.inbox(id))], [])
+        const receipt = yield* received(store, "followup", "a")
+        assert.equal(yield* codeOf(store.requestDiscard(id, [receipt.id], "")), "INVALID_SPEC")
+        assert.equal(yield* codeOf(writer.discard([receipt.id], "removed", "")), "INVALID_SPEC")
+        const { discardRequests, nextTurn } = yield* store.pending(id)
+        assert.deepEqual([nextTurn, discardRequests], [[receipt], []])
+      })
+  },
+  {
     name: "what waits is in the order in which it was received, by where it goes",
     run: (store) =>
       Effect.gen(function*() {
