@@ -174,7 +174,14 @@ export const open = <State>(
         scope: live.scope
       })
 
-    /** Takes the conversation one step further; several fibers do so, hence in one go. */
+    /** The turn that hears what a process says. */
+    const hearing = (live: LiveProcess.LiveProcess<State>) => current?.live === live && !current.over ? current : undefined
+
+    /**
+     * Takes the conversation one step further; several fibers do so, hence in one go.
+     * What comes of it is for the turn that runs now, though another one may begin
+     * before all of it is performed.
+     */
     const advance = (
       live: LiveProcess.LiveProcess<State>,
       step: (state: State) => Dialect.Step<State>
@@ -183,11 +190,20 @@ export const open = <State>(
         if (live.state === undefined) return Effect.void
         const { outputs, state } = step(live.state)
         live.state = state
-        return Effect.forEach(outputs, (output) => perform(live, output), { discard: true })
+        let turn = hearing(live)
+        return Effect.forEach(outputs, (output) =>
+          output._tag === "Own"
+            ? Effect.map(ownTurns.begin(live), () => {
+              turn = hearing(live)
+            })
+            : perform(live, turn?.over === true ? undefined : turn, output), { discard: true })
       })
 
-    const perform = (live: LiveProcess.LiveProcess<State>, output: Dialect.Output): Effect.Effect<void> => {
-      const turn = current?.live === live && !current.over ? current : undefined
+    const perform = (
+      live: LiveProcess.LiveProcess<State>,
+      turn: LiveTurn.LiveTurn<State> | undefined,
+      output: Exclude<Dialect.Output, { _tag: "Own" }>
+    ): Effect.Effect<void> => {
       switch (output._tag) {
         case "Event":
           return deliver(live, turn, output.event)
@@ -213,8 +229,6 @@ export const open = <State>(
             live.busy = output.busy
             settle(live)
           })
-        case "Own":
-          return ownTurns.begin(live)
         case "End":
         case "Fail":
         case "Kill":
@@ -277,12 +291,12 @@ export const open = <State>(
       Effect.suspend(() => {
         if (live.state === undefined) return LiveProcess.early(live, item, dialect)
         if (item._tag === "Frame") return advance(live, (state) => dialect.frame(state, item.frame))
-        const turn = current?.live === live && !current.over ? current : undefined
+        const turn = hearing(live)
         const told = deliver(live, turn, Notices.unreadable(item, redact))
         const beginning = turn === undefined ? undefined : Frame.beginning(item)
         return beginning === undefined || !dialect.needed(beginning)
           ? told
-          : Effect.andThen(told, perform(live, { _tag: "Kill", failure: Failures.unread(dialect.harness, item) }))
+          : Effect.andThen(told, perform(live, turn, { _tag: "Kill", failure: Failures.unread(dialect.harness, item) }))
       })
 
     /** The process's output has ended: nothing more will be heard of it. */
@@ -366,16 +380,20 @@ export const open = <State>(
     /** Ends what a turn's reader leaves behind. */
     const leave = (turn: LiveTurn.LiveTurn<State>) => Effect.suspend(() => turn.over ? settled(turn) : abandon(turn))
 
+    const runsNoMore = (turn: LiveTurn.LiveTurn<State>) => {
+      if (current === turn) current = undefined
+    }
+
     const ownTurns = OwnTurns.make<State>({
       scope: sessionScope,
+      finished: Effect.suspend(() => current?.over === true && current.finishing !== undefined ? Effect.asVoid(Fiber.await(current.finishing)) : Effect.void),
       open: (turn) => {
-        if (closed || current !== undefined) return false
+        // Of one that is over, only its reader is not done yet.
+        if (closed || current?.over === false) return false
         current = turn
         return true
       },
-      close: (turn) => {
-        if (current === turn) current = undefined
-      },
+      close: runsNoMore,
       leave
     })
 
@@ -431,17 +449,11 @@ export const open = <State>(
       Stream.unwrap(Effect.gen(function*() {
         yield* Semaphore.takeScoped(lock, 1)
         const turn = yield* LiveTurn.make<State>()
-        const before = yield* ownTurns.settle
+        const before: Array<TurnEvent.TurnEvent> = []
+        while (ownTurns.isOpen()) before.push(...yield* ownTurns.settle)
         if (closed) return yield* sessionClosed
         current = turn
-        yield* Effect.addFinalizer(() =>
-          Effect.andThen(
-            leave(turn),
-            Effect.sync(() => {
-              current = undefined
-            })
-          )
-        )
+        yield* Effect.addFinalizer(() => Effect.andThen(leave(turn), Effect.sync(() => runsNoMore(turn))))
         yield* Queue.offerAll(turn.queue, before.slice(0, LiveTurn.maxWaiting / 2))
         return yield* begin(turn, prompt)
       }))

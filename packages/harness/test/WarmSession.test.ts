@@ -235,40 +235,83 @@ describe("WarmSession", () => {
   }))
 
   /** The turns that the harness begins by itself, each whole, as they are read. */
+  /** `begun` has something for each turn that has said something, `turns` the events of those that are over. */
   const listening = (session: Harness.HarnessSession) =>
     Effect.gen(function*() {
+      const begun = yield* Queue.unbounded<void>()
       const turns = yield* Queue.unbounded<ReadonlyArray<string>>()
       assert.isDefined(session.onOwnTurn)
-      yield* session.onOwnTurn((events) =>
-        Stream.runCollect(events).pipe(
-          Effect.match({ onFailure: ({ failure }) => [failure.code as string], onSuccess: (all) => kinds([...all]) }),
-          Effect.flatMap((told) => Queue.offer(turns, told)),
+      yield* session.onOwnTurn((events) => {
+        const told: Array<TurnEvent.TurnEvent> = []
+        return Stream.runForEach(events, (event) => Effect.suspend(() => told.push(event) === 1 ? Queue.offer(begun, undefined) : Effect.void)).pipe(
+          Effect.match({ onFailure: ({ failure }) => [failure.code as string], onSuccess: () => kinds(told) }),
+          Effect.flatMap((all) => Queue.offer(turns, all)),
           Effect.asVoid
-        ))
-      return turns
+        )
+      })
+      return { begun, turns }
     })
 
   test("tells a turn that the harness begins by itself to whoever listens, with its own ending; a prompt waits for it", Effect.gen(function*() {
     const session = yield* open()
-    const turns = yield* listening(session)
+    const { begun, turns } = yield* listening(session)
     yield* turn(session, ["later", 50, [["say", "by"], ["say", "myself"], ["sleep", 100]]])
     const told = yield* Queue.take(turns)
     assert.deepStrictEqual(told, ["assistant/chunk", "assistant/chunk", "harness/end"])
+    yield* Queue.take(begun)
     yield* turn(session, ["later", 20, [["say", "slow"], ["sleep", 300], ["say", "er"]]])
-    yield* Effect.sleep(150)
+    yield* Queue.take(begun)
     const prompted = yield* turn(session, ["say", "prompted"])
     assert.deepStrictEqual(prompted, [chunk("prompted"), end("prompted")])
     assert.deepStrictEqual(yield* Queue.take(turns), ["assistant/chunk", "assistant/chunk", "harness/end"])
   }))
 
-  test("makes notices of a turn that the harness begins by itself where nobody listens, or not any more", Effect.gen(function*() {
+  test("tells turns that the harness begins by itself before the last one is read to its end, in order", Effect.gen(function*() {
     const session = yield* open()
+    const { turns } = yield* listening(session)
+    const own: Array<ReadonlyArray<string> | string> = []
+    const list: ReadonlyArray<Action> = [["later", 20, [["say", "by"], ["say", "myself"]]], ["later", 200, [["say", "again"]]]]
+    yield* Stream.runForEach(session.runTurn(actions(...list)), (event) =>
+      Effect.gen(function*() {
+        if (event.type !== "harness/end") return
+        own.push(yield* Queue.take(turns), yield* Queue.take(turns))
+      }))
+    assert.deepStrictEqual(own, [["assistant/chunk", "assistant/chunk", "harness/end"], ["assistant/chunk", "harness/end"]])
+    assert.deepStrictEqual(withoutBound(yield* turn(session, ["say", "x"])), [chunk("x"), end("x")])
+  }))
+
+  test("waits with a prompt for every turn that the harness began by itself and somebody reads", Effect.gen(function*() {
+    const session = yield* open()
+    assert.isDefined(session.onOwnTurn)
+    const order: Array<string> = []
+    const go = yield* Deferred.make<void>()
+    const begun = yield* Queue.unbounded<void>()
+    yield* session.onOwnTurn((events) =>
+      Stream.runForEach(events, (event) =>
+        Effect.gen(function*() {
+          if (event.type !== "harness/end") return
+          yield* Queue.offer(begun, undefined)
+          yield* Deferred.await(go)
+          order.push("own")
+        })).pipe(Effect.ignore))
+    yield* turn(session, ["later", 20, [["say", "one"]]], ["later", 150, [["say", "two"]]])
+    yield* Queue.take(begun)
+    yield* Queue.take(begun)
+    const prompted = yield* Effect.forkChild(Effect.tap(turn(session, ["say", "x"]), () => Effect.sync(() => order.push("prompt"))))
+    yield* Effect.sleep(50)
+    yield* Deferred.succeed(go, undefined)
+    assert.deepStrictEqual(withoutBound(yield* Fiber.join(prompted)), [chunk("x"), end("x")])
+    assert.deepStrictEqual(order, ["own", "own", "prompt"])
+  }))
+
+  test("makes notices of a turn that the harness begins by itself where nobody listens, or not any more", Effect.gen(function*() {
+    const heard = yield* Deferred.make<void>()
+    const session = yield* open({ heard: (frame) => frame["chatter"] === 1 && Deferred.doneUnsafe(heard, Effect.void) })
     const scope = yield* Scope.make()
     yield* Scope.provide(listening(session), scope)
     yield* Scope.close(scope, Exit.void)
     yield* turn(session, ["later", 20, [["frame", { chatter: 1 }]]])
-    yield* session.backgroundDone
-    yield* Effect.sleep(100)
+    yield* Deferred.await(heard)
     yield* session.backgroundDone
     assert.deepStrictEqual(kinds(yield* turn(session, ["say", "x"])), ["notice late_frame", "assistant/chunk", "harness/end"])
   }))
@@ -276,15 +319,16 @@ describe("WarmSession", () => {
   test("goes on in a prompt's turn with what the harness began by itself and nobody has begun to read", Effect.gen(function*() {
     const session = yield* open()
     const read = yield* Deferred.make<ReadonlyArray<string>>()
+    const begun = yield* Deferred.make<void>()
     const go = yield* Deferred.make<void>()
     assert.isDefined(session.onOwnTurn)
     yield* session.onOwnTurn((events) =>
-      Effect.andThen(Deferred.await(go), Effect.matchEffect(Stream.runCollect(events), {
+      Effect.andThen(Effect.andThen(Deferred.succeed(begun, undefined), Deferred.await(go)), Effect.matchEffect(Stream.runCollect(events), {
         onFailure: () => Effect.void,
         onSuccess: (all) => Effect.asVoid(Deferred.succeed(read, kinds([...all])))
       })))
     yield* turn(session, ["later", 20, [["say", "unread"]]])
-    yield* Effect.sleep(100)
+    yield* Deferred.await(begun)
     yield* session.backgroundDone
     const events = yield* turn(session, ["say", "x"])
     assert.deepStrictEqual(events, [TurnEvent.make("assistant/chunk", { kind: "text", text: "unread", origin: "background" }), chunk("x"), end("x")])
@@ -303,9 +347,9 @@ describe("WarmSession", () => {
     const second = yield* turn(session, ["pid"])
     assert.notDeepEqual(first.at(-1), second.at(-1))
     assert.include(kinds(second), "notice restarted")
-    const turns = yield* listening(session)
+    const { begun, turns } = yield* listening(session)
     yield* turn(session, ["later", 20, [["say", "last"], ["hang"]]])
-    yield* Effect.sleep(150)
+    yield* Queue.take(begun)
     yield* session.close
     assert.deepStrictEqual(yield* Queue.take(turns), ["HARNESS_IO"])
   }))

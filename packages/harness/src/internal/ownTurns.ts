@@ -1,8 +1,9 @@
 /**
- * Turns that a harness begins by itself while no prompt's turn is open.
+ * Turns that a harness begins by itself while it works at no prompt.
  *
  * Each is read by whoever listens, and a prompt waits for its end. One that nobody
- * has begun to read when a prompt comes goes on in the prompt's turn.
+ * has begun to read when a prompt comes goes on in the prompt's turn. A turn that is
+ * over may still have readers when the next one begins.
  */
 import { TurnEvent } from "@turnpike/contract"
 import type { Harness, TurnError } from "@turnpike/kernel"
@@ -22,6 +23,8 @@ type Events = Stream.Stream<TurnEvent.TurnEvent, TurnError.TurnError>
 export interface Session<State> {
   /** What listeners run in. */
   readonly scope: Scope.Scope
+  /** Completes when what belongs to the end of the turn that was last is done, where that end is decided. */
+  readonly finished: Effect.Effect<void>
   /** Makes a turn the one that runs; `false` where another one does, or the session is closed. */
   readonly open: (turn: LiveTurn.LiveTurn<State>) => boolean
   /** The turn runs no more. */
@@ -31,9 +34,11 @@ export interface Session<State> {
 }
 
 export interface OwnTurns<State> {
-  /** Opens a turn for what the harness begins to do, where somebody listens and no other turn is open. */
+  /** Opens a turn for what the harness begins to do, where somebody listens and no other turn runs. */
   readonly begin: (live: LiveProcess<State>) => Effect.Effect<void>
-  /** Waits until no such turn is open, and answers what is to be told in the prompt's turn of one that nobody had begun to read. */
+  /** Whether such a turn is open. */
+  readonly isOpen: () => boolean
+  /** Waits until those are read that somebody reads, and answers what is to be told in the prompt's turn of those that nobody had begun to read. */
   readonly settle: Effect.Effect<ReadonlyArray<TurnEvent.TurnEvent>>
   readonly listen: NonNullable<Harness.HarnessSession["onOwnTurn"]>
 }
@@ -60,29 +65,28 @@ const asPart = (events: ReadonlyArray<TurnEvent.TurnEvent>): ReadonlyArray<TurnE
 
 export const make = <State>(session: Session<State>): OwnTurns<State> => {
   let listener: ((events: Events) => Effect.Effect<void>) | undefined
-  let own: Own<State> | undefined
+  /** Those that are open, in the order in which they began. */
+  const open: Array<Own<State>> = []
 
   const end = (ended: Own<State>): Effect.Effect<void> =>
     Effect.suspend(() => {
-      if (own !== ended) return Effect.void
-      own = undefined
+      const index = open.indexOf(ended)
+      if (index < 0) return Effect.void
+      open.splice(index, 1)
       session.close(ended.turn)
       return Effect.asVoid(Deferred.succeed(ended.over, undefined))
     })
 
   const eventsOf = (begun: Own<State>): Events =>
     Stream.unwrap(Effect.gen(function*() {
-      if (own !== begun || begun.isRead) return Stream.fromIterable(takenOver)
+      if (!open.includes(begun) || begun.isRead) return Stream.fromIterable(takenOver)
       begun.isRead = true
       yield* Effect.addFinalizer(() => Effect.andThen(session.leave(begun.turn), end(begun)))
       return Stream.fromQueue(begun.turn.queue)
     }))
 
-  const settle: OwnTurns<State>["settle"] = Effect.suspend(() => {
-    const begun = own
-    if (begun === undefined) return Effect.succeed([])
-    if (begun.isRead) return Effect.andThen(Deferred.await(begun.over), settle)
-    return Effect.gen(function*() {
+  const takeOver = (begun: Own<State>): Effect.Effect<ReadonlyArray<TurnEvent.TurnEvent>> =>
+    Effect.gen(function*() {
       begun.turn.over = true
       yield* Asks.cancelAll(begun.turn.asks)
       // Where it has ended, or failed, before anybody read it, there is nothing more to tell.
@@ -91,6 +95,14 @@ export const make = <State>(session: Session<State>): OwnTurns<State> => {
       yield* end(begun)
       return asPart(told)
     })
+
+  const settle: OwnTurns<State>["settle"] = Effect.gen(function*() {
+    const told: Array<TurnEvent.TurnEvent> = []
+    for (let [first] = open; first !== undefined; [first] = open) {
+      if (first.isRead) yield* Deferred.await(first.over)
+      else told.push(...yield* takeOver(first))
+    }
+    return told
   })
 
   return {
@@ -98,14 +110,17 @@ export const make = <State>(session: Session<State>): OwnTurns<State> => {
       Effect.gen(function*() {
         const tell = listener
         if (tell === undefined || live.gone) return
+        // A harness does not wait until its last turn has been swept up.
+        yield* session.finished
         const turn = yield* LiveTurn.make<State>()
         turn.live = live
         const begun: Own<State> = { turn, isRead: false, over: yield* Deferred.make<void>() }
-        if (!session.open(turn)) return
-        own = begun
+        if (live.gone || !session.open(turn)) return
+        open.push(begun)
         turn.mark = yield* live.child.mark
         yield* Effect.forkIn(tell(eventsOf(begun)), session.scope)
       }),
+    isOpen: () => open.length > 0,
     settle,
     listen: (next) =>
       Effect.asVoid(Effect.acquireRelease(

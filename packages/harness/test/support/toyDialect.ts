@@ -22,6 +22,8 @@ export interface Options {
   readonly handshakeMs?: number
   readonly ownInterrupt?: boolean
   readonly oneTurnPerProcess?: boolean
+  /** Called with every frame, before anything is made of it. */
+  readonly heard?: (frame: Frame.Frame) => void
 }
 
 const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
@@ -75,6 +77,7 @@ export const make = (options: Options = {}): Dialect.Dialect<State> => {
     }),
     needed: (beginning) => beginning["end"] !== undefined || beginning["ask"] !== undefined,
     frame: (state, frame): Dialect.Step<State> => {
+      options.heard?.(frame)
       if (Array.isArray(frame["tasks"])) {
         return { state, outputs: [{ _tag: "Tasks", tasks: frame["tasks"].map((id) => ({ id: text(id) })) }] }
       }
