@@ -10,6 +10,7 @@ import type * as Scope from "effect/Scope"
 /** Where the line is written. */
 export interface Target {
   readonly isTTY?: boolean
+  /** 0 where the terminal does not say how wide it is. */
   readonly columns?: number
   readonly write: (text: string) => unknown
 }
@@ -25,7 +26,7 @@ export const show = (told: () => string, target: Target = process.stderr): Effec
     let isShown = false
     const tick = Effect.sync(() => {
       isShown = true
-      target.write(`${eraseLine}${Printable.oneLine(told(), Math.max(10, (target.columns ?? 80) - 1))}`)
+      target.write(`${eraseLine}${Printable.oneLine(told(), Math.max(10, (target.columns || 80) - 1))}`)
     })
     return Effect.andThen(
       Effect.addFinalizer(() =>

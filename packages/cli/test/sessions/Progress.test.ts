@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as Progress from "../../src/sessions/Progress.ts"
 
-const terminal = (isTTY: boolean) => {
+const terminal = (isTTY: boolean, columns = 20) => {
   const written: Array<string> = []
-  return { written, target: { isTTY, columns: 20, write: (text: string) => written.push(text) } }
+  return { written, target: { isTTY, columns, write: (text: string) => written.push(text) } }
 }
 
 describe("the progress of a work", () => {
@@ -21,6 +21,13 @@ describe("the progress of a work", () => {
       }))
       const erase = "\r\u001b[2K"
       assert.deepStrictEqual(written, [`${erase}1 of a very long l…`, `${erase}2 of a very long l…`, erase])
+    }))
+
+  it.effect("is told whole where the terminal does not say how wide it is", () =>
+    Effect.gen(function*() {
+      const { target, written } = terminal(true, 0)
+      yield* Effect.scoped(Effect.andThen(Progress.show(() => "12 of a very long line", target), TestClock.adjust("1 second")))
+      assert.deepStrictEqual(written, ["\r\u001b[2K12 of a very long line", "\r\u001b[2K"])
     }))
 
   it.effect("is not told of a work that is short, and nowhere but on a terminal", () =>
