@@ -16,7 +16,8 @@ const cannot = {
   renames: "a chat of the toy keeps its id",
   mcp_fails: "the toy has no MCP servers",
   other_model: "the toy has one model and is asked for no other",
-  background: "the toy declares no tasks"
+  background: "the toy declares no tasks",
+  own_turn: "the toy does nothing that it is not prompted for"
 } as const satisfies Partial<Record<Situation.Situation, string>>
 
 /** What the toy's model wants: one thing after the other, for the prompt with which the situation begins. */

@@ -42,6 +42,8 @@ export interface State {
   readonly tasks: ReadonlyArray<TurnEvent.BackgroundTask>
   /** Whether Claude Code runs a turn that nobody here prompted, or owes one. */
   readonly ownTurn: boolean
+  /** Whether it tells of every prompt that it has read it, before that prompt's turn begins. */
+  readonly announces: boolean
   readonly turn: ClaudeTurn.Turn | undefined
 }
 
@@ -52,6 +54,7 @@ export const initial = (asked: Asked): State => ({
   costUsd: 0,
   tasks: [],
   ownTurn: false,
+  announces: false,
   turn: undefined
 })
 
@@ -153,7 +156,8 @@ const told = (state: State, user: ReturnType<typeof ClaudeTurn.user>): Step =>
 const late = (state: State, frame: Frame.Frame): Step =>
   frame["type"] === "stream_event" ? step(state) : step(state, { _tag: "Late", frame })
 
-const lifecycle = (state: State, record: typeof ClaudeWire.CommandLifecycle.Type): Step => {
+const lifecycle = (before: State, record: typeof ClaudeWire.CommandLifecycle.Type): Step => {
+  const state: State = { ...before, announces: true }
   const { turn } = state
   if (turn === undefined || record.command_uuid !== turn.uuid) return step(state)
   switch (record.state) {
@@ -185,6 +189,9 @@ const ranAsCommand = (state: State): Step => ({
   }]
 })
 
+/** Whether a prompt's turn that has not begun is said to begin: what comes until then is of another one. */
+const isKnownToWait = (state: State, turn: ClaudeTurn.Turn): boolean => turn.announced || state.announces
+
 const init = (state: State, record: typeof ClaudeWire.Init.Type): Step => {
   const { asked } = state
   const outputs: Array<Dialect.Output> = []
@@ -203,8 +210,8 @@ const init = (state: State, record: typeof ClaudeWire.Init.Type): Step => {
   }
   if (state.sessionId !== record.session_id) outputs.push({ _tag: "Session", harnessSessionId: record.session_id })
   const { turn } = state
-  const begins = turn !== undefined && !turn.announced
-  const own = turn === undefined || (turn.announced && !turn.begun)
+  const begins = turn !== undefined && !turn.begun && !isKnownToWait(state, turn)
+  const own = turn === undefined || (!turn.begun && !begins)
   // Between turns nobody would hear of it; the next turn begins with an init of its own.
   const tells = turn !== undefined && told !== state.told
   if (tells) outputs.push(event(bound), ...differences(asked, record))
@@ -327,7 +334,7 @@ const result = (state: State, record: typeof ClaudeWire.ResultRecord.Type, frame
   const cost = record.total_cost_usd ?? state.costUsd
   const after: State = { ...state, costUsd: cost }
   const { turn } = state
-  if (turn === undefined || (turn.announced && !turn.begun)) {
+  if (turn === undefined || (!turn.begun && (state.ownTurn || isKnownToWait(state, turn)))) {
     // The end of a turn that nobody prompted, while a prompt waits.
     return step({ ...after, ownTurn: false }, { _tag: "Busy", busy: false }, { _tag: "Late", frame })
   }

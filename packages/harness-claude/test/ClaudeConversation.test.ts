@@ -132,6 +132,20 @@ describe("ClaudeConversation", () => {
     assert.deepStrictEqual(step.outputs.flatMap((output) => output._tag === "Busy" ? [output.busy] : []), [true, false])
   })
 
+  it("nor of one that had begun when the prompt was given, or begins before it is read", () => {
+    const own = after(ClaudeConversation.initial(asked()), init()).state
+    const given = ClaudeConversation.prompt(own, Prompt.fromText("hello")).state
+    const prompted = after(given, result({ result: "not yours" }), lifecycle("queued"), lifecycle("started"), init(), result())
+    assert.deepStrictEqual(endings(prompted), ["completed"])
+    // That it tells of prompts is known since the first one.
+    const second = "00000000-0000-4000-8000-000000000002"
+    const known = after(begin(), lifecycle("queued"), lifecycle("started"), init(), result()).state
+    const again = ClaudeConversation.prompt(known, Prompt.fromText("hello")).state
+    const between = after(again, init(), result({ result: "not yours" }))
+    assert.deepStrictEqual([endings(between), between.outputs.flatMap((output) => output._tag === "Busy" ? [output.busy] : [])], [[], [true, false]])
+    assert.deepStrictEqual(endings(after(between.state, lifecycle("queued", second), lifecycle("started", second), init(), result())), ["completed"])
+  })
+
   it("fails a prompt that is over without a result", () => {
     assert.deepStrictEqual(endings(after(begin(), lifecycle("queued"), lifecycle("completed"))), ["Fail NO_TERMINAL"])
     assert.deepStrictEqual(endings(after(begin(), lifecycle("queued"), lifecycle("completed", "another"))), [])

@@ -19,6 +19,7 @@ HarnessSuite.harnessSuite("CodexHarness", { describe: describe.concurrent, it: i
     })),
   cannot: {
     rebinds: "a thread keeps its id",
+    own_turn: "nothing is known that makes it begin a turn by itself",
     renames: "a thread keeps its id when it is resumed"
   }
 })

@@ -19,6 +19,7 @@ HarnessSuite.harnessSuite("CopilotHarness", { describe: describe.concurrent, it:
     })),
   cannot: {
     late_in_turn: "the pieces of an answer do not say which turn they are of",
+    own_turn: "nothing is known that makes it begin a turn by itself",
     rebinds: "a session keeps its id",
     renames: "a session keeps its id when it is resumed",
     more_tools: "it does not say which tools it has"

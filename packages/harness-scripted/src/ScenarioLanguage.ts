@@ -152,6 +152,11 @@ export const actionTable = {
     }
   },
 
+  own_turn: {
+    does: "Begins a turn that nobody asked for, once none runs. Prompts wait for its end. An interrupt ends it as any other.",
+    takes: { do: actions("What is played in it. Without an `end` or `fail` it never ends by itself.") }
+  },
+
   // What the agent writes, byte by byte, whatever the dialect.
   frame: { does: "Writes one JSON value as a line, as it is.", takes: { value: json("The value. Holes in strings are filled in.") } },
   write: {

@@ -184,6 +184,7 @@ const dialect = (
     needed: ScriptedWire.needed,
     interrupt: (state) => ({ state, outputs: [{ _tag: "Send", frame: { type: "interrupt" } }] }),
     died: () => undefined,
+    hasOwnTurns: true,
     oneTurnPerProcess: false,
     endOfInput: "2 seconds"
   }

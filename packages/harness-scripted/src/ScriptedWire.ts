@@ -3,7 +3,8 @@
  *
  * The owner writes `open` and gets `opened` or `refused`. Then it writes
  * prompts, each with an id of its own; every frame of a turn carries the id of
- * its prompt in `turn`, and a turn ends with one `end` or `fail`. `opened` is
+ * its prompt in `turn`, and a turn ends with one `end` or `fail`. The turn of an
+ * empty id is one that the agent begins by itself while no other runs. `opened` is
  * said again when the agent changes its session's id. `background` belongs to
  * no turn. The end of input asks the agent to end once its turn has.
  */
@@ -14,7 +15,7 @@ export const protocol = 1
 
 const frame = <const T extends string, F extends Schema.Struct.Fields>(type: T, fields: F) =>
   Schema.Struct({ type: Schema.Literal(type), ...fields })
-const turn = Schema.String.annotate({ description: "The id of the prompt." })
+const turn = Schema.String.annotate({ description: "The id of the prompt; empty for a turn that the agent begins by itself." })
 
 /** What the agent is told. */
 export const Command = Schema.Union([

@@ -32,6 +32,9 @@ const options = (change: (options: Harness.SessionOptions) => Harness.SessionOpt
   ...harness,
   open: (given) => harness.open(change(given))
 })
+/** Changes what is told of the turns that the harness begins by itself. */
+const ownTurns = (change: (events: Events) => Events) =>
+  session((one) => ({ ...one, onOwnTurn: (listener) => one.onOwnTurn?.((events) => listener(change(events))) ?? Effect.void }))
 const without = (kind: TurnEvent.NoticeKind) => each((event) => (event.type === "notice" && event.data.kind === kind ? [] : [event]))
 
 /** Does not ask which turn a word is of: whatever is said once a turn speaks is taken for that turn's. */
@@ -97,7 +100,35 @@ const mutants: ReadonlyArray<readonly [fact: string, mutant: (harness: Harness.H
   ["a message for the running turn is taken, belongs to the session, and begins no turn of its own", session((one) => ({ ...one, steer: () => Effect.succeed(true) }))],
   ["a message for the running turn is taken, belongs to the session, and begins no turn of its own", (harness) => ({ ...harness, capabilities: { ...harness.capabilities, steering: "enforced" } })],
   ["declared tasks outlive their turn and are waited for", session((one) => ({ ...one, backgroundDone: Effect.void }))],
-  ["declared tasks that still run when the session is closed are listed", session((one) => ({ ...one, close: Effect.map(one.close, (report) => ({ ...report, backgroundKilled: [] })) }))]
+  ["declared tasks that still run when the session is closed are listed", session((one) => ({ ...one, close: Effect.map(one.close, (report) => ({ ...report, backgroundKilled: [] })) }))],
+  ["a turn that the harness begins by itself is told to whoever listens, keeps every rule of a turn, and a prompt waits for its end", ownTurns((events) => Stream.filter(events, ({ type }) => type !== "harness/end"))],
+  [
+    "a turn that the harness begins by itself is told to whoever listens, keeps every rule of a turn, and a prompt waits for its end",
+    ownTurns(Stream.map((event) => event.type === "assistant/message" || event.type === "harness/end" ? { ...event, data: { ...event.data, text: "something else" } } as typeof event : event))
+  ],
+  [
+    "a turn that the harness begins by itself is told to whoever listens, keeps every rule of a turn, and a prompt waits for its end",
+    // Says what waits for nobody: a prompt's turn that begins with a word at once.
+    turns((events) => Stream.concat(Stream.succeed(TurnEvent.make("notice", { kind: "harness_note", message: "not waited" })), events))
+  ],
+  ["a turn that the harness begins by itself and nobody listens to is told in the next one, and is no part of its answer", without("late_frame")],
+  [
+    "a reader that leaves a turn that the harness began by itself cuts it off, and the session goes on",
+    (harness) => ({
+      ...harness,
+      open: (given) =>
+        Effect.map(harness.open(given), (one) => ({
+          ...one,
+          onOwnTurn: (listener) =>
+            one.onOwnTurn?.((events) => {
+              fs.writeFileSync(path.join(given.cwd, "release"), "")
+              return Effect.flatMap(Effect.orDie(Stream.runCollect(events)), (all) => listener(Stream.fromIterable(all)))
+            }) ?? Effect.void
+        }))
+    })
+  ],
+  ...["is told to whoever listens, keeps every rule of a turn, and a prompt waits for its end", "and nobody listens to is told in the next one, and is no part of its answer"].map((fact) =>
+    [`a turn that the harness begins by itself ${fact}`, session(({ onOwnTurn: _, ...one }) => one)] as const)
 ]
 
 type Run = () => Effect.Effect<void, unknown, Scope.Scope>

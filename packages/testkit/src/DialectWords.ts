@@ -37,8 +37,9 @@ export interface Figures {
 export interface TurnState {
   /** 1 for the first turn of the process. */
   readonly number: number
-  /** The caller's own id of the prompt; empty where it has none. */
+  /** The caller's own id of the prompt; empty where it has none, and in a turn that nobody asked for. */
   readonly promptId: string
+  /** Empty in a turn that nobody asked for. */
   readonly prompt: string
   /** The text that was said since the last tool. */
   text: string

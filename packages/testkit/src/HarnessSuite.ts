@@ -19,6 +19,7 @@ import type * as Scope from "effect/Scope"
 import * as Bench from "./internal/suite/bench.ts"
 import type { Case } from "./internal/suite/case.ts"
 import * as Control from "./internal/suite/control.ts"
+import * as OwnTurns from "./internal/suite/ownTurns.ts"
 import * as Sessions from "./internal/suite/sessions.ts"
 import * as Turns from "./internal/suite/turns.ts"
 import type * as Situation from "./Situation.ts"
@@ -51,7 +52,7 @@ export interface Runner {
 export const timeoutMs = 60_000
 
 /** Every case, in order. */
-const all: ReadonlyArray<Case> = [...Turns.cases, ...Sessions.cases, ...Control.cases]
+const all: ReadonlyArray<Case> = [...Turns.cases, ...Sessions.cases, ...Control.cases, ...OwnTurns.cases]
 
 /** The prompts that have to arrive byte for byte, for tests of an adapter's own. */
 export const hostilePrompts: ReadonlyArray<string> = Turns.hostilePrompts

@@ -33,6 +33,7 @@ export const situations = {
   huge_line: "It writes a line of 40 MB and then answers `still here`.",
   leaves_processes: "It ends its turn and leaves a child, a process in a session of its own, and a daemon.",
   background: "It declares a task, ends its turn, and declares that no task is left once the file `release` exists in the working directory.",
+  own_turn: "When its turn has ended it begins another by itself, says `by myself`, and ends it once the file `release` exists in the working directory; then it writes the file `over`.",
   meets: "It writes the file that the variable MEETS_OWN names and waits for the one that MEETS_OTHER names.",
   renames: "A session that it resumes goes on under a new id.",
   rebinds: "It changes its session's id in the middle of a turn.",
@@ -167,6 +168,13 @@ const play = (situation: Situation, tools: ToolNames): Actions => {
         end,
         { type: "wait_for", what: "file", path: "release" },
         { type: "background", tasks: [] }
+      ]
+    case "own_turn":
+      return [
+        say("I go on later"),
+        end,
+        { type: "own_turn", do: [say("by myself"), { type: "wait_for", what: "file", path: "release" }, usage, end] },
+        { type: "write_file", path: "over", text: "" }
       ]
     case "meets":
       return [

@@ -17,7 +17,7 @@ export interface State {
   readonly bound: boolean
   /** Prompts sent so far; each is named by its number. */
   readonly prompts: number
-  /** The running turn's prompt; `undefined` between turns. */
+  /** The running turn's prompt, empty where the agent began it by itself; `undefined` between turns. */
   readonly turn: string | undefined
   readonly worked: boolean
   /** Calls that were allowed by an answer. */
@@ -212,6 +212,12 @@ export const frame = (facts: Facts) => (state: State, raw: Frame.Frame): Step =>
       return step(state, { _tag: "Late", frame: raw })
     case "background":
       return step({ ...state, tasks: said.tasks }, { _tag: "Tasks", tasks: said.tasks })
+    case "started":
+      if (said.turn === "" && state.turn === undefined) {
+        const begun = { ...state, turn: "", worked: false }
+        return step(begun, { _tag: "Own" }, ...ofTurn(facts, begun, said).outputs)
+      }
+      return said.turn === state.turn ? ofTurn(facts, state, said) : step(state, { _tag: "Late", frame: raw })
     default:
       return said.turn === state.turn ? ofTurn(facts, state, said) : step(state, { _tag: "Late", frame: raw })
   }

@@ -27,8 +27,9 @@ export interface SessionState {
 export interface TurnState {
   /** 1 for the first turn of this process. */
   readonly number: number
-  /** The caller's own id of the prompt; empty where the dialect has none. */
+  /** The caller's own id of the prompt; empty where the dialect has none, and in a turn that nobody asked for. */
   readonly promptId: string
+  /** Empty in a turn that nobody asked for. */
   readonly prompt: string
   /** The text that was said since the last tool: the answer, unless the scenario gives another. */
   text: string

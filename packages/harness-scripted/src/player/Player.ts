@@ -77,6 +77,8 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
   const answers = new Map<string, (answer: { readonly allow: boolean; readonly reason: string }) => void>()
   const interruptWaiters: Array<() => void> = []
   const eofWaiters: Array<() => void> = []
+  /** Turns that nobody asked for, which come before the prompts that wait. */
+  const ownTurns: Array<() => void> = []
 
   /** Why a session cannot be resumed: by what is remembered, and by what the scenario says. */
   const refusalOf = (id: string): "unknown" | "in_use" | undefined =>
@@ -293,6 +295,11 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
             return waitForFile(fill(action.path ?? "", context), context.stop)
         }
       // eslint-disable-next-line no-fallthrough -- every case above returns
+      case "own_turn":
+        return new Promise((resolve, reject) => {
+          ownTurns.push(() => void playTurn("", "", action.do).then(resolve, reject))
+          next()
+        })
       case "hang":
         return hang(context.stop)
       case "repeat":
@@ -361,6 +368,8 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
 
   const next = (): void => {
     if (running !== undefined) return
+    const own = ownTurns.shift()
+    if (own !== undefined) return own()
     const prompt = queue.shift()
     if (prompt === undefined) {
       void leaveWhenDone()
@@ -369,26 +378,19 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
     const session = host.session()
     session.prompts.push(prompt.text)
     SessionFile.write(directory, session)
-    const turn: TurnState = {
-      number: ++turns,
-      promptId: prompt.id,
-      prompt: prompt.text,
-      text: "",
-      usage: undefined,
-      denials: [],
-      ending: undefined
-    }
+    const script = scenario.turns.find((each) => (each.repeats === true || !played.has(each)) && isFor(each, prompt.text))
+    if (script !== undefined) played.add(script)
+    void begin(playTurn(prompt.id, prompt.text, script?.do ?? [{ type: "fail", code: "HARNESS_FAILED", message: "the scenario has no turn for this prompt" }]))
+  }
+
+  /** Begins a turn, which has to be the only one, and plays its list to the end. */
+  const playTurn = async (promptId: string, prompt: string, actions: Actions): Promise<void> => {
+    const turn: TurnState = { number: ++turns, promptId, prompt, text: "", usage: undefined, denials: [], ending: undefined }
     const abort = new AbortController()
     running = { turn, abort }
     dialect.turnStarted(turn)
-    const script = scenario.turns.find((each) => (each.repeats === true || !played.has(each)) && isFor(each, prompt.text))
-    const context = { turn, stop: abort.signal, round: 0 }
-    if (script === undefined) {
-      void begin(run({ type: "fail", code: "HARNESS_FAILED", message: "the scenario has no turn for this prompt" }, context))
-      return
-    }
-    played.add(script)
-    void begin(list(script.do, context).then(() => (turn.ending === undefined ? hang(abort.signal) : undefined)))
+    await list(actions, { turn, stop: abort.signal, round: 0 })
+    if (turn.ending === undefined) await hang(abort.signal)
   }
 
   const interrupt = (): void => {
@@ -402,7 +404,7 @@ export const play = async ({ argv, module, output, scenario }: Options): Promise
   }
 
   const leaveWhenDone = async (): Promise<void> => {
-    if (!inputEnded || ignoresEof || running !== undefined || queue.length > 0 || pending.size > 0) return
+    if (!inputEnded || ignoresEof || running !== undefined || queue.length > 0 || ownTurns.length > 0 || pending.size > 0) return
     await exit(dialect.exitCode())
   }
 
