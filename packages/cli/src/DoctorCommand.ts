@@ -24,7 +24,7 @@ import * as Version from "./Version.ts"
 /** What was found, also as JSON. */
 interface Report {
   readonly turnpike_version: string
-  /** Whether a run can be tried. */
+  /** Whether a run can be tried: on the harness that was asked about, else on any agent. The demonstration is none. */
   readonly usable: boolean
   /** What to do next, as a sentence with the command to type. */
   readonly next: string
@@ -82,16 +82,20 @@ const leftovers = ({ killed, survivors }: Supervisor.Service["reaped"]): Harness
     }
     : ok(killed.length === 0 ? "no run left anything behind" : `${killed.length} processes of runs whose owner died were killed`)
 
+/** The harnesses that count and can be used. The demonstration counts where it is asked about. */
+const usableOf = (harnesses: ReadonlyArray<Harness.Diagnosis>, asked: string | undefined): ReadonlyArray<string> => {
+  const wanted: ReadonlyArray<string> = asked === undefined ? HarnessRegistry.agents : [asked]
+  return harnesses.filter((each) => each.usable && wanted.includes(each.harness)).map(({ harness }) => harness)
+}
+
 /** What to do next. Without a name in `asked` the only agent that can be used need not be named either. */
 const next = (machine: ReadonlyArray<Harness.Finding>, harnesses: ReadonlyArray<Harness.Diagnosis>, asked: string | undefined): string => {
   const run = (harness: string | undefined) => `turnpike run${harness === undefined ? "" : ` --harness ${harness}`} "Say hello"`
-  const usable = harnesses.filter((each) => each.usable).map(({ harness }) => harness)
-  const agents = usable.filter((name) => name !== "scripted")
-  if (machine.some(({ level }) => level === "problem") || usable.length === 0) return "A run cannot be tried yet; each problem (✗) says what to do."
-  if (agents.length > 0) return `Try it: ${run(asked === undefined && agents.length === 1 ? undefined : agents[0])}`
-  return asked === undefined
+  const usable = usableOf(harnesses, asked)
+  if (machine.some(({ level }) => level === "problem") || !harnesses.some((each) => each.usable)) return "A run cannot be tried yet; each problem (✗) says what to do."
+  return usable.length === 0
     ? `No agent can be used yet; each problem (✗) says what to do. A demonstration needs none: ${run("scripted")}`
-    : `Try it: ${run("scripted")}`
+    : `Try it: ${run(asked === undefined && usable.length === 1 ? undefined : usable[0])}`
 }
 
 const examine = (given: Given, asked: string | undefined): Effect.Effect<Report, Refusal, Scope.Scope> =>
@@ -117,7 +121,7 @@ const examine = (given: Given, asked: string | undefined): Effect.Effect<Report,
     const harnesses = yield* Effect.forEach(loaded, (harness) => HarnessDiagnosis.make(harness, { program }), { concurrency: "unbounded" })
     return {
       turnpike_version: Version.read(),
-      usable: !machine.some(({ level }) => level === "problem") && harnesses.some(({ usable }) => usable),
+      usable: !machine.some(({ level }) => level === "problem") && usableOf(harnesses, asked).length > 0,
       next: next(machine, harnesses, asked),
       machine,
       harnesses

@@ -25,8 +25,7 @@ export interface Wish {
   readonly isContinued: boolean
 }
 
-/** All but the one for demonstrations. */
-const agents = HarnessRegistry.names.filter((name) => name !== "scripted")
+const { agents } = HarnessRegistry
 
 /** Why an agent cannot be used, in a few words: `doctor` has the whole of it. */
 const why = ({ findings }: Harness.Diagnosis): string => {

@@ -39,6 +39,9 @@ type Name = keyof typeof loaders
 /** All names, those of real agents first. */
 export const names = Object.keys(loaders) as ReadonlyArray<Name>
 
+/** All but the one for demonstrations, which is no agent. */
+export const agents = names.filter((name) => name !== "scripted")
+
 const isName = (name: string): name is Name => Object.hasOwn(loaders, name)
 
 /** Loads a harness by its name. Fails with `HARNESS_UNKNOWN`, or with `UNSUPPORTED` for a choice that it does not have. */

@@ -38,6 +38,27 @@ const environment = (bin: string, more: Readonly<Record<string, string>> = {}) =
 })
 const key = "sk-ant-0123456789"
 
+describe.concurrent("doctor without a harness", () => {
+  const doctor = async (bin: string, more: Readonly<Record<string, string>> = {}) => {
+    const { code, stdout } = await Turnpike.run(["doctor", "--json"], environment(bin, more))
+    const { harnesses, next, usable } = JSON.parse(stdout) as { readonly usable: boolean; readonly next: string; readonly harnesses: ReadonlyArray<{ readonly harness: string; readonly usable: boolean }> }
+    return [code, usable, next, harnesses.filter((each) => each.usable).map(({ harness }) => harness)]
+  }
+
+  it("ends with 1 where no agent can be used, though the demonstration can", async () => {
+    assert.deepStrictEqual(await doctor(programs()), [
+      1,
+      false,
+      "No agent can be used yet; each problem (✗) says what to do. A demonstration needs none: turnpike run --harness scripted \"Say hello\"",
+      ["scripted"]
+    ])
+  })
+
+  it("ends with 0 where one can", async () => {
+    assert.deepStrictEqual(await doctor(programs("codex")), [0, true, "Try it: turnpike run \"Say hello\"", ["codex", "scripted"]])
+  })
+})
+
 describe.concurrent("a run without --harness", () => {
   it("says which agents there are, their state and what to type where none can be used, and starts nothing", async () => {
     const { code, stderr, stdout } = await Turnpike.run(["run", "hi"], environment(programs("claude")))
