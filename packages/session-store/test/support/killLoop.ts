@@ -128,12 +128,13 @@ export const run = async ({ bundle, rounds, runtime, seed, session, store }: Opt
   const next = random(seed)
   for (let round = 0; round < rounds; round++) {
     const own = Math.floor(next() * 1_000_000_000)
-    // Nearly always in the middle of its work; at times before it has done anything.
-    const millis = next() * 60
+    // Nearly always in the middle of its work, wherever that is when so much was acknowledged; at times before it has done anything.
+    let due = 1 + Math.floor(next() * 15)
+    const millis = next() * 5
     const ended = await Programs.run(
       { bundle, name: "writer", args: { store, session, seed: own }, ...(runtime === undefined ? {} : { runtime }) },
-      (line, child) => {
-        if ("opened" in (JSON.parse(line) as Acknowledged)) setTimeout(() => Programs.killGroup(child), millis)
+      (_, child) => {
+        if (--due === 0) setTimeout(() => Programs.killGroup(child), millis)
       }
     )
     const told = ended.lines.map((line) => JSON.parse(line) as Acknowledged)
