@@ -35,12 +35,14 @@ type Call = SessionEvent.Of<"tool/call">["data"]
 export interface Surface {
   /** The surface events that stand; `undefined` for one that the model is not shown. */
   readonly nodes: Growing.Growing<Message | undefined>
+  /** Those of them that are messages. */
+  readonly shown: Growing.Growing<Message>
   /** Calls without a result, by `call_id`. */
   readonly calls: ReadonlyMap<string, Call>
 }
 
 /** That of a log without events. */
-export const empty = (): Surface => ({ nodes: Growing.empty(), calls: new Map() })
+export const empty = (): Surface => ({ nodes: Growing.empty(), shown: Growing.empty(), calls: new Map() })
 
 type OnSurface = SessionEvent.Of<SessionEvent.SurfaceType>
 
@@ -81,6 +83,19 @@ const callOf = (self: Surface, event: OnSurface): Pick<Call, "input" | "name"> |
   return replaced?.role === "tool" ? replaced : undefined
 }
 
+type OfNodes = Omit<Surface, "calls">
+
+const appended = ({ nodes, shown }: Surface, message: Message | undefined): OfNodes => ({
+  nodes: Growing.add(nodes, message),
+  shown: message === undefined ? shown : Growing.add(shown, message)
+})
+
+const replaced = ({ nodes }: Surface, { end, start }: { readonly start: number; readonly end: number }, message: Message | undefined): OfNodes => {
+  const left = Growing.replace(nodes, start, end, message)
+  const shown = Growing.slice(left, 0).filter((node) => node !== undefined)
+  return { nodes: left, shown: { length: shown.length, shared: shown } }
+}
+
 /** The surface after one more event of a log that keeps the rules of `LogState`. */
 export const add = (self: Surface, event: SessionEvent.SessionEvent): Surface => {
   if (event.type === "tool/call") return { ...self, calls: new Map(self.calls).set(event.data.call_id, event.data) }
@@ -88,18 +103,16 @@ export const add = (self: Surface, event: SessionEvent.SessionEvent): Surface =>
   if (event.type === "turn/end") return self.calls.size === 0 ? self : { ...self, calls: new Map() }
   if (!("surface_op" in event)) return self
   const message = isOwn(event) ? messageOf(event, callOf(self, event)) : undefined
-  const nodes = event.surface_op === "append"
-    ? Growing.add(self.nodes, message)
-    : Growing.replace(self.nodes, event.surface_op.replace.start, event.surface_op.replace.end, message)
-  if (event.type !== "tool/result" || !self.calls.has(event.data.call_id)) return { ...self, nodes }
+  const onSurface = event.surface_op === "append" ? appended(self, message) : replaced(self, event.surface_op.replace, message)
+  if (event.type !== "tool/result" || !self.calls.has(event.data.call_id)) return { ...onSurface, calls: self.calls }
   const calls = new Map(self.calls)
   calls.delete(event.data.call_id)
-  return { nodes, calls }
+  return { ...onSurface, calls }
 }
 
 /** The messages in order: an array of their own, which no later event changes. */
 export const messages = (self: Surface): ReadonlyArray<Message> =>
-  Growing.slice(self.nodes, 0).filter((message) => message !== undefined)
+  Growing.slice(self.shown, 0)
 
 /** The messages of a whole log. */
 export const deriveMessages = (events: Iterable<SessionEvent.SessionEvent>): ReadonlyArray<Message> => {
