@@ -3,12 +3,14 @@ import type { SessionEvent } from "@turnpike/contract"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as zlib from "node:zlib"
+import { sumOf } from "../src/internal/checksum.ts"
 import * as Batch from "../src/internal/batch.ts"
 
 const events = (count: number, text: (index: number) => string): ReadonlyArray<SessionEvent.SessionEvent> =>
   Array.from({ length: count }, (_, index) => ({ seq: 7 + index, time: 1, type: "assistant/chunk", data: { kind: "text", text: text(index) } }))
 
-const deflating = Batch.packerOf({ deflateRaw: zlib.deflateRaw, deflateRawSync: zlib.deflateRawSync })
+const { constants, deflateRaw, deflateRawSync } = zlib
+const deflating = Batch.packerOf({ constants, deflateRaw, deflateRawSync })
 
 const roundTrip = (given: ReadonlyArray<SessionEvent.SessionEvent>, packer?: Batch.Packer) =>
   Effect.gen(function*() {
@@ -33,12 +35,26 @@ describe("a row of events", () => {
       assert.deepStrictEqual(yield* roundTrip([]), [])
     }))
 
-  it.effect("is read from the middle", () =>
+  it.effect("is read from anywhere in it", () =>
     Effect.gen(function*() {
-      const given = events(5, (index) => `${index}`)
-      const [batch] = yield* Batch.packed(3, 5, given)
-      for (const after of [6, 7, 9, 10, 11, 50]) {
-        assert.deepStrictEqual(Result.getOrThrow(Batch.unpacked("s", 3, batch!, after)), given.filter(({ seq }) => seq > after))
+      for (const count of [1, 2, 5, 40]) {
+        const given = events(count, (index) => `${index} é\n`)
+        const [batch] = yield* Batch.packed(3, 5, given)
+        for (let after = -1; after <= 50; after++) {
+          assert.deepStrictEqual(Result.getOrThrow(Batch.unpacked("s", 3, batch!, after)), given.filter(({ seq }) => seq > after))
+        }
+      }
+    }))
+
+  it.effect("with more or fewer events than it says is damaged, wherever it is read from", () =>
+    Effect.sync(() => {
+      for (const [written, last] of [[5, 12], [7, 12], [0, 12]] as const) {
+        const bytes = new TextEncoder().encode(events(written, (index) => `${index}`).map((event) => JSON.stringify(event)).join("\n"))
+        const batch = { first: 7, last, generation: 5, codec: 0, bytes, sum: sumOf([3, 7, last, 5, 0], bytes) }
+        for (let after = -1; after < last; after++) {
+          const result = Batch.unpacked("s", 3, batch, after)
+          assert.isTrue(Result.isFailure(result) && result.failure.failure.code === "SESSION_DAMAGED", `${written} events, read after ${after}`)
+        }
       }
     }))
 
@@ -61,8 +77,7 @@ describe("a row of events", () => {
 
   it.effect("that a later version packed, or wrote, is refused as that", () =>
     Effect.gen(function*() {
-      const later = Batch.packerOf({ deflateRaw: zlib.deflateRaw, deflateRawSync: zlib.deflateRawSync })
-      const [packed] = yield* Batch.packed(3, 5, events(9, (index) => `some words ${index}`), { ...later, codec: 9 })
+      const [packed] = yield* Batch.packed(3, 5, events(9, (index) => `some words ${index}`), { ...deflating, codec: 9 })
       const [unknown] = yield* Batch.packed(3, 5, [{ seq: 7, time: 1, type: "later/thing", data: {} } as never])
       const [field] = yield* Batch.packed(3, 5, [{ seq: 7, time: 1, type: "turn/start", data: { turn: 1, trigger: { kind: "continuation" }, later: 1 } } as never])
       for (const batch of [packed, unknown, field]) {
