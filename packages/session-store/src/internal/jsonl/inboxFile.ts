@@ -7,12 +7,13 @@
  * the file decides, and all readers see it alike: of two receipts with one key the
  * first counts, and the records are numbered as they stand there.
  *
- * `seen` says how many lines its writer had found before it: should there be fewer,
- * one is missing. Lines whose first field is `inbox` are no records:
+ * `seen` says how many lines its writer had found before it, on disk: should there be
+ * fewer, one is missing. Lines whose first field is `inbox` are no records:
  *
  * - `header`, the first.
  * - `opened`: a writer of this generation has taken the session. What earlier ones
- *   discard behind it is void. Names the receipts that the log had claimed till then.
+ *   discard or put back behind it is void. Names the receipts that the log had claimed
+ *   till then.
  * - `withdrawn`: a line whose writer was told that it had failed. Void for a receipt
  *   that the log claims.
  */
@@ -43,7 +44,8 @@ type Unnumbered<E> = E extends Entry ? Omit<E, "seq" | "sum"> : never
 
 /**
  * A record before the file gives it its place. `generation` is that of the writer
- * who discards; `mark` names a line that has no id, so that it can be withdrawn.
+ * who discards, or puts a receipt back; `mark` names a line that has no id, so that it
+ * can be withdrawn.
  */
 export type Draft = Unnumbered<Entry> & { readonly generation?: number; readonly mark?: string }
 
@@ -64,20 +66,22 @@ export const bytesOf = (record: Draft | NewNote, seen: number): Uint8Array =>
 
 type Received = Unnumbered<Extract<Entry, { readonly type: "received" }>>
 
-const receiptOf = ({ type: _, ...receipt }: Received): InboxEntry.Receipt => receipt
+const receiptOf = ({ generation: _, type: __, ...receipt }: Received & Pick<Draft, "generation">): InboxEntry.Receipt => receipt
 
 /** What an inbox amounts to, without what the log claims of it. */
 export interface Inbox {
   /** What the session was made as, see `headerBytes`. */
   readonly made: () => string
+  /** Whether there is a record of this id or mark, withdrawn or not. */
+  readonly has: (mark: string) => boolean
   /** How many lines it has, the header aside. Never shrinks. */
   readonly lines: () => number
   /** Everything that was ever received, but for what was withdrawn. */
   readonly receipts: ReadonlyMap<InboxEntry.ReceiptId, InboxEntry.Receipt>
   readonly withKey: (key: string) => InboxEntry.Receipt | undefined
   readonly isWithdrawn: (id: InboxEntry.ReceiptId) => boolean
-  /** Whether any receipt repeats this one. */
-  readonly isRepeated: (id: InboxEntry.ReceiptId) => boolean
+  /** The receipt as which a writer has put this one back. */
+  readonly repeating: (id: InboxEntry.ReceiptId) => InboxEntry.Receipt | undefined
   readonly isDiscarded: (id: InboxEntry.ReceiptId) => boolean
   /** The generation that opened the session last; what it claimed and later ones is in the log alone. */
   readonly generation: () => number
@@ -112,7 +116,7 @@ export const fold = (session: string): Fold => {
   const receipts = new Map<InboxEntry.ReceiptId, InboxEntry.Receipt>()
   const keys = new Map<string, InboxEntry.ReceiptId>()
   const places = new Map<InboxEntry.ReceiptId, number>()
-  const repeated = new Set<InboxEntry.ReceiptId>()
+  const repeating = new Map<InboxEntry.ReceiptId, InboxEntry.ReceiptId>()
   const withdrawn = new Set<InboxEntry.ReceiptId>()
   /** What was discarded, and asked to be, by the marks of the lines that say so. */
   const discarded = new Map<InboxEntry.ReceiptId, string | undefined>()
@@ -127,14 +131,16 @@ export const fold = (session: string): Fold => {
     return id === undefined ? undefined : receipts.get(id)
   }
 
-  const received = (draft: Received) => {
-    const { id, key, retry_of } = draft
+  const received = (draft: Received & Pick<Draft, "generation">) => {
+    const { generation: by, id, key, retry_of } = draft
+    const isPutBack = by !== undefined && retry_of !== undefined
+    if (isPutBack && (by < generation || repeating.has(retry_of))) return
     // The first in the file counts.
     if (receipts.has(id) || (key !== undefined && keyOf(key) !== undefined && !withdrawn.has(keys.get(key)!))) return
     receipts.set(id, receiptOf(draft))
     if (key !== undefined) keys.set(key, id)
     places.set(id, (retry_of === undefined ? undefined : places.get(retry_of)) ?? drafts.length)
-    if (retry_of !== undefined) repeated.add(retry_of)
+    if (isPutBack) repeating.set(retry_of, id)
     drafts.push(draft)
   }
 
@@ -157,6 +163,7 @@ export const fold = (session: string): Fold => {
   const note = (one: Note) => {
     if (one.inbox === "withdrawn") {
       withdrawn.add(one.id)
+      for (const [lost, id] of repeating) if (id === one.id) repeating.delete(lost)
       for (const [id, mark] of discarded) if (mark === one.id) discarded.delete(id)
       for (const [id, { mark }] of requests) if (mark === one.id) requests.delete(id)
       return
@@ -195,10 +202,24 @@ export const fold = (session: string): Fold => {
     return Result.void
   }
 
-  /** A line that is none: what a write left that was cut off, or damage. */
+  /** A line that is none: what a write left that was cut off, what a disk had not kept of it, or damage. */
   const torn = (bytes: Uint8Array): Result.Result<void, StoreError> =>
     hasHeader && (hasHole(bytes) || !wasWhole(bytes)) ? Result.void : wrong("it is not what was written")
 
+  /** A line that is whole, and behind it what a disk has not kept: there the next one began. */
+  const wholeBefore = (bytes: Uint8Array): Uint8Array | undefined => {
+    const before = bytes.subarray(0, Math.max(0, bytes.indexOf(0)))
+    return isSound(before) ? before : undefined
+  }
+
+  /** A line with its end, as it stands in the file. */
+  const ended = (bytes: Uint8Array): Result.Result<void, StoreError> => {
+    if (isAtEnd) return bytes.length === 0 ? Result.void : wrong("bytes stand behind it that nobody wrote")
+    if (bytes.length === 0) return hasHeader ? Result.void : wrong("it has no first line")
+    if (isSound(bytes)) return line(bytes)
+    const before = wholeBefore(bytes)
+    return before === undefined ? torn(bytes) : line(before)
+  }
 
   const waits: Inbox["waits"] = (id, isClaimed) =>
     receipts.has(id) && !discarded.has(id) && !withdrawn.has(id) && !claimed.has(id) && !isClaimed(id)
@@ -212,35 +233,33 @@ export const fold = (session: string): Fold => {
     take: (bytes) => {
       let start = 0
       for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, start)) {
-        const one = bytes.subarray(start, end)
-        if (isAtEnd ? one.length > 0 : one.length > 0 && !isSound(one)) {
-          const found = isAtEnd ? wrong("bytes stand behind it that nobody wrote") : torn(one)
-          if (Result.isFailure(found)) return Result.fail(found.failure)
-        } else if (one.length > 0) {
-          const found = line(one)
-          if (Result.isFailure(found)) return Result.fail(found.failure)
-        } else if (!isAtEnd && !hasHeader) return wrong("it has no first line")
+        const found = ended(bytes.subarray(start, end))
+        if (Result.isFailure(found)) return Result.fail(found.failure)
         isAtEnd = false
         start = end + 1
       }
       const rest = bytes.subarray(start)
       if (rest.length === 0) return Result.succeed(start)
       if (isAtEnd) return wrong("bytes stand behind it that nobody wrote")
-      if (isSound(rest)) {
-        const found = line(rest)
-        if (Result.isFailure(found)) return Result.fail(found.failure)
-        isAtEnd = true
-        return Result.succeed(bytes.length)
+      const before = wholeBefore(rest)
+      const whole = before ?? (isSound(rest) ? rest : undefined)
+      if (whole !== undefined) {
+        isAtEnd = before === undefined
+        return Result.map(line(whole), () => start + whole.length)
       }
-      // Being written, or never written to its end: unless it was once.
-      return !hasHeader || (wasWhole(rest) && !hasHole(rest)) ? wrong("it is not what was written") : Result.succeed(start)
+      // Being written, or never written to its end.
+      return Result.map(torn(rest), () => start)
     },
     made: () => made,
+    has: (mark) => receipts.has(mark) || drafts.some((draft) => draft.type !== "received" && draft.mark === mark),
     lines: () => lines,
     receipts,
     withKey: keyOf,
     isWithdrawn: (id) => withdrawn.has(id),
-    isRepeated: (id) => repeated.has(id),
+    repeating: (lost) => {
+      const id = repeating.get(lost)
+      return id === undefined ? undefined : receipts.get(id)
+    },
     isDiscarded: (id) => discarded.has(id),
     generation: () => generation,
     claimed,

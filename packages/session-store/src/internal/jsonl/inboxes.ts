@@ -18,6 +18,8 @@ interface Known {
   readonly one: Semaphore.Semaphore
   /** How many bytes. */
   offset: number
+  /** How many lines are known to be on disk. */
+  synced: number
 }
 
 /** Inboxes of so many sessions are kept in memory; others are read again. */
@@ -61,7 +63,7 @@ export const make = ({ files, logOf }: Root): Inboxes => {
     known.delete(id)
     // A file only grows: another one is that of another session.
     const isIt = found !== undefined && found.beginning.length > 0 && beginsWith(beginning, found.beginning)
-    const one = isIt ? found : { beginning, fold: InboxFile.fold(id), one: Semaphore.makeUnsafe(1), offset: 0 }
+    const one = isIt ? found : { beginning, fold: InboxFile.fold(id), one: Semaphore.makeUnsafe(1), offset: 0, synced: 0 }
     known.set(id, one)
     for (const [eldest] of known) {
       if (known.size <= maxKnown) break
@@ -95,9 +97,11 @@ export const make = ({ files, logOf }: Root): Inboxes => {
   const ifKept = ({ absent, place }: Log, file: File) =>
     Effect.flatMap(Effect.all([file.stat, files.stat(place.inbox)]), ([own, found]) => found?.identity === own.identity ? Effect.void : absent)
 
+  /** Takes a line back, unless what was written of it is none. */
   const withdraw = (id: Scalars.SessionId, file: File, one: Known, mark: string) =>
     Effect.gen(function*() {
-      yield* catchUp(id, file, one)
+      const found = yield* Effect.result(catchUp(id, file, one))
+      if (Result.isSuccess(found) && !one.fold.has(mark)) return
       yield* writeOnce(file, InboxFile.bytesOf({ inbox: "withdrawn", id: mark }, one.fold.lines()))
       yield* Effect.andThen(file.sync, catchUp(id, file, one))
     }).pipe(
@@ -112,19 +116,21 @@ export const make = ({ files, logOf }: Root): Inboxes => {
         Effect.gen(function*() {
           yield* catchUp(id, file, one)
           const line = yield* make(one.fold)
-          if (line === undefined) {
-            // What was found may be of somebody who has not synced it yet.
+          const lines = one.fold.lines()
+          if (one.synced < lines) {
+            // Some are of others, who may not have synced them yet: no answer, and no line, goes by what a disk may forget.
             yield* file.sync
-            return one.fold
+            one.synced = lines
           }
+          if (line === undefined) return one.fold
           const mark = markOf(line)
-          const undo = mark === undefined ? Effect.void : withdraw(id, file, one, mark)
           yield* writeOnce(file, InboxFile.bytesOf(line, one.fold.lines())).pipe(
             Effect.andThen(file.sync),
-            Effect.onError(() => undo)
+            Effect.andThen(ifKept(log, file)),
+            Effect.andThen(catchUp(id, file, one)),
+            Effect.onError(() => mark === undefined ? Effect.void : withdraw(id, file, one, mark))
           )
-          yield* ifKept(log, file)
-          yield* catchUp(id, file, one)
+          if (one.fold.lines() === lines + 1) one.synced = lines + 1
           return one.fold
         })))
     }

@@ -41,12 +41,13 @@ export const isSound = (line: Uint8Array): boolean => {
  */
 export const wasWhole = (line: Uint8Array): boolean => misfits(line) <= 1 || misfits(line.subarray(0, -1)) === 0
 
-/** Whether a disk has left out a part of the line: so many zeros in a row are in no text. */
+/**
+ * Whether a disk has left out a part of the line, which reads as zeros. A single zero
+ * within it may be a letter with a flipped bit; those at its ends are two bits away.
+ */
 export const hasHole = (line: Uint8Array): boolean => {
-  let zeros = 0
-  for (let at = line.indexOf(0); at >= 0 && at < line.length; at++) {
-    zeros = line[at] === 0 ? zeros + 1 : 0
-    if (zeros >= 8) return true
+  for (let at = line.indexOf(0); at >= 0; at = line.indexOf(0, at + 1)) {
+    if (at === 0 || at === line.length - 1 || line[at + 1] === 0) return true
   }
   return false
 }

@@ -75,8 +75,12 @@ export interface View {
   readonly last: Begun
 }
 
-/** Fails with `SESSION_UNKNOWN` where the session is not there. */
-export const view = (log: Log): Effect.Effect<View, FileError | StoreError> =>
+/**
+ * Fails with `SESSION_UNKNOWN` where the session is not there. `opened` is the greatest
+ * generation that is known to have begun: what it has written is missing where its
+ * beginning is.
+ */
+export const view = (log: Log, opened = 0): Effect.Effect<View, FileError | StoreError> =>
   Effect.gen(function*() {
     const { files, id, place } = log
     const names = yield* files.list(place.directory)
@@ -85,7 +89,10 @@ export const view = (log: Log): Effect.Effect<View, FileError | StoreError> =>
     for (const generation of generations) {
       const { begun, head } = yield* readBeginning(log, generation)
       latest ??= head
-      if (begun !== undefined) return { latest, last: begun }
+      if (begun !== undefined) {
+        if (generation >= opened) return { latest, last: begun }
+        return yield* damaged(id, `what its ${opened}. writer wrote is missing (${nameOf(opened)})`)
+      }
     }
     return yield* damaged(id, "it has no log")
   }).pipe(ifThere(log))
@@ -180,7 +187,8 @@ const batchesIn = (
 
   const open = (isWritten: boolean): Effect.Effect<ReadonlyArray<Segment.Batch>, FileError | StoreError> => {
     const fault = scanner.fault()
-    if (fault !== undefined && scanner.counted().offset < scanner.synced()) {
+    const whole = scanner.whole()
+    if (fault !== undefined && (scanner.isDamaged() || (whole?.position ?? scanner.counted()).offset < scanner.synced())) {
       return Effect.flatMap(changedSince(log, generation, scanner), (isOther) =>
         // A writer that takes back what a full disk cut off writes other bytes where these were.
         isOther ? Effect.sync(() => {
@@ -188,9 +196,12 @@ const batchesIn = (
           return []
         }) : Effect.fail(damaged(id, `${place()}: ${fault.message}`)))
     }
-    const whole = isWritten ? undefined : scanner.whole()
-    onEnd(whole?.position ?? scanner.counted())
-    return Effect.succeed(whole === undefined ? [] : [whole.batch])
+    if (isWritten || whole === undefined) {
+      onEnd(scanner.counted())
+      return Effect.succeed([])
+    }
+    onEnd(whole.position)
+    return Effect.succeed([whole.batch])
   }
 
   const atEnd = Effect.suspend((): Effect.Effect<ReadonlyArray<Segment.Batch>, FileError | StoreError> => {

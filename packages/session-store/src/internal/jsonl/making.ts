@@ -97,11 +97,18 @@ export const put = <E>(
 
   const publish = Effect.gen(function*() {
     yield* files.syncDirectory(draft.directory)
+    yield* files.syncDirectory(layout.making)
     yield* ifThere
-    const { directory } = placeOf(layout, id)
-    yield* Effect.catchIf(files.rename(draft.directory, directory), hasCode("ENOTEMPTY", "EEXIST", "ENOTDIR"), () => Effect.fail(exists(id)))
-    // It has its name now, and is whole. Where the disk does not take the name, it is not kept.
-    yield* Effect.onError(files.syncDirectory(layout.sessions), () => Effect.ignore(files.rename(directory, draft.directory)))
+    const own = yield* files.stat(draft.header)
+    const place = placeOf(layout, id)
+    // It has its name then, and is whole. Where the disk says that it failed, it is not kept.
+    yield* files.rename(draft.directory, place.directory).pipe(
+      Effect.andThen(files.syncDirectory(layout.sessions)),
+      Effect.onError(() =>
+        Effect.ignore(Effect.flatMap(files.stat(place.header), (found) =>
+          found?.identity === own?.identity ? files.rename(place.directory, draft.directory) : Effect.void))),
+      Effect.catchIf(hasCode("ENOTEMPTY", "EEXIST", "ENOTDIR"), () => Effect.fail(exists(id)))
+    )
   })
 
   return Effect.uninterruptibleMask((restore) =>

@@ -150,22 +150,23 @@ const folded = (log: LogFiles.Log, last: LogFiles.Begun, { parent }: SessionHead
     return { state, claimed, cursor }
   })
 
-/** The receipts that are to wait again, received anew where no receipt repeats them yet. */
-const requeue = (inboxes: Inboxes, id: Scalars.SessionId, unspent: ReadonlyArray<InboxEntry.ReceiptId>) =>
+/**
+ * The receipts that are to wait again, put back where no writer has done it yet: one
+ * before may have, and not have come to close the turn.
+ */
+const requeue = (inboxes: Inboxes, id: Scalars.SessionId, generation: number, unspent: ReadonlyArray<InboxEntry.ReceiptId>) =>
   Effect.gen(function*() {
     const requeued: Array<InboxEntry.Receipt> = []
     for (const lost of unspent) {
       const time = yield* Writer.recordTime
-      let name: InboxEntry.ReceiptId | undefined
       const inbox = yield* inboxes.add(id, (before) => {
         const receipt = before.receipts.get(lost)
         // What a restored log claimed may be of an inbox that was not restored with it.
-        if (receipt === undefined || before.isRepeated(lost)) return Effect.undefined
+        if (receipt === undefined || before.repeating(lost) !== undefined) return Effect.undefined
         const { kind, source, text } = receipt
-        name = receiptId(before)
-        return Effect.succeed({ type: "received", id: name, time, kind, text, source, retry_of: lost } as const)
+        return Effect.succeed({ type: "received", id: receiptId(before), time, kind, text, source, retry_of: lost, generation } as const)
       })
-      const again = name === undefined ? undefined : inbox.receipts.get(name)
+      const again = inbox.repeating(lost)
       if (again !== undefined) requeued.push(again)
     }
     return requeued
@@ -212,7 +213,7 @@ const begin = (opening: Opening, log: LogFiles.Log, header: SessionHeader.Sessio
         generation: claimed.generation,
         claimed: claims.filter((receipt) => inbox.receipts.has(receipt) && !inbox.claimed.has(receipt))
       }))
-    const requeued = yield* requeue(inboxes, id, LogState.unspent(state))
+    const requeued = yield* requeue(inboxes, id, claimed.generation, LogState.unspent(state))
     const closed = LogState.closers(state)
     if (closed.length > 0) yield* appender.put(closed, true)
     const recovery: SessionStore.Recovery = { closed, cutBytes: size - cursor.position.offset, requeued }
@@ -223,12 +224,13 @@ export const open = (opening: Opening, id: Scalars.SessionId, holder: string): E
   Effect.gen(function*() {
     const { inboxes, leases, root, tell, writers } = opening
     const log = root.logOf(id)
-    const seen = yield* LogFiles.view(log)
+    // Damage is to be found before anything is changed.
+    const opened = (yield* inboxes.read(id)).generation()
+    const seen = yield* LogFiles.view(log, opened)
     const header = yield* headerOf(log)
     yield* refuseHeld(log, leases, seen)
-    // A long log takes its time, and damage is to be found before anything is changed.
+    // A long log takes its time.
     const before = yield* folded(log, seen.last, header)
-    yield* inboxes.read(id)
 
     let isReleased = false
     const taken = yield* Effect.acquireRelease(

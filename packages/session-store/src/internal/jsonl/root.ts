@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { randomUUID } from "node:crypto"
+import * as path from "node:path"
 import { failed, type StoreError, unknown } from "../storeFailure.ts"
 import { vanished } from "./fileFailure.ts"
 import { type FileError, type Files, hasCode, makeSmall, readSmall } from "./files.ts"
@@ -62,13 +63,22 @@ const check = ({ directory, store }: Layout, bytes: Uint8Array): Effect.Effect<v
   }))
 }
 
+/** Makes a directory with those above it, on disk. */
+const makeDirectory = (files: Files, directory: string): Effect.Effect<void, FileError> =>
+  Effect.gen(function*() {
+    const missing: Array<string> = []
+    for (let at = directory; (yield* files.stat(at)) === undefined && path.dirname(at) !== at; at = path.dirname(at)) missing.push(at)
+    yield* files.makeDirectory(directory)
+    for (const one of missing) yield* files.syncDirectory(path.dirname(one))
+  })
+
 /** Opens a directory, or makes one where there is none or an empty one. */
 export const open = (files: Files, directory: string): Effect.Effect<Root, FileError | StoreError> =>
   Effect.gen(function*() {
     const layout = layoutOf(directory)
     let bytes = yield* readSmall(files, layout.store)
     if (bytes === undefined) {
-      yield* files.makeDirectory(directory)
+      yield* makeDirectory(files, directory)
       const others = (yield* files.list(directory)).filter((name) => !/^store\.json(?:\..*\.tmp)?$/u.test(name))
       if (others.length > 0) return yield* foreign(directory, `it holds other things, such as ${JSON.stringify(others[0])}`)
       yield* mark(files, layout)
@@ -77,7 +87,7 @@ export const open = (files: Files, directory: string): Effect.Effect<Root, FileE
     }
     yield* check(layout, bytes)
     for (const one of [layout.sessions, layout.making, layout.owners, layout.gone]) {
-      if ((yield* files.stat(one)) === undefined) yield* files.makeDirectory(one)
+      if ((yield* files.stat(one)) === undefined) yield* makeDirectory(files, one)
     }
     const own = yield* files.stat(layout.store)
     const ifThere = Effect.flatMap(files.stat(layout.store), (found) =>

@@ -14,14 +14,15 @@
  *
  * A batch counts where all of it is there, unless what comes behind says that it
  * does not; readers wait for `committed` while somebody writes. `synced` says how many
- * bytes were on disk: damage among those is none that a crash leaves.
+ * bytes were on disk: damage among those is none that a crash leaves, and neither are
+ * bytes that are wrong before others that are whole, unless a disk has left some out.
  */
 import { LogLine, type SessionStore } from "@turnpike/kernel"
 import type { SessionEvent } from "@turnpike/contract"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { damaged, type StoreError, unsupported } from "../storeFailure.ts"
-import { beginsWith, bytesOf, isSound } from "./lines.ts"
+import { beginsWith, bytesOf, hasHole, isSound } from "./lines.ts"
 
 /** The version of the files' format that this one writes. */
 export const format = 1
@@ -120,6 +121,8 @@ interface Tentative {
 interface Fault {
   readonly offset: number
   readonly message: string
+  /** Whether a disk has left out a part of it. */
+  readonly isHole: boolean
 }
 
 export interface Scanner {
@@ -135,6 +138,8 @@ export interface Scanner {
   readonly synced: () => number
   /** What is wrong behind the bytes that count. */
   readonly fault: () => Fault | undefined
+  /** Whether that is none of what a crash leaves: bytes are others, or missing, before others that are whole. */
+  readonly isDamaged: () => boolean
   /** What only a later version writes. */
   readonly newer: () => string | undefined
 }
@@ -151,7 +156,7 @@ export const scanner = (from: Position): Scanner => {
   let synced = 0
 
   const stick = (offset: number, message: string) => {
-    fault ??= { offset, message }
+    fault ??= { offset, message, isHole: false }
     isStuck = true
   }
 
@@ -207,8 +212,8 @@ export const scanner = (from: Position): Scanner => {
       const sound = isSound(line)
       if (sound && isMark(line)) return mark(line, offset)
       if (isStuck || (fault !== undefined && tentative?.lines.length !== tentative?.due)) return
-      if (!sound) fault ??= { offset, message: "it is not what was written" }
-      else if (tentative === undefined || tentative.lines.length === tentative.due) fault ??= { offset, message: "it belongs to no batch" }
+      if (!sound) fault ??= { offset, message: "it is not what was written", isHole: hasHole(line) }
+      else if (tentative === undefined || tentative.lines.length === tentative.due) fault ??= { offset, message: "it belongs to no batch", isHole: false }
       else {
         tentative.lines.push(line)
         tentative.end = offset + line.length + 1
@@ -226,6 +231,7 @@ export const scanner = (from: Position): Scanner => {
         : undefined,
     synced: () => synced,
     fault: () => fault,
+    isDamaged: () => isStuck && fault?.isHole === false,
     newer: () => newer
   }
 }

@@ -133,7 +133,7 @@ export const make = (files: Files, { directory, lease: given = defaultLease }: O
     const claimedOf = (id: Id, inbox: Inbox): Effect.Effect<Claimed, FileError | StoreError> =>
       Effect.gen(function*() {
         const log = logOf(id)
-        const view = yield* LogFiles.view(log)
+        const view = yield* LogFiles.view(log, inbox.generation())
         const own = writtenHere(view)
         if (own !== undefined) return (receipt: InboxEntry.ReceiptId) => own.claimed.has(receipt)
         const seeded = (yield* Opening.headerOf(log)).parent?.events ?? 0
