@@ -66,6 +66,20 @@ describe("a directory of sessions", () => {
     }))
 })
 
+describe("a store that says for the first time that it lives", () => {
+  it.effect("is not taken for a dead one by another that looks for those meanwhile", () =>
+    Effect.gen(function*() {
+      const disk = Memory.empty()
+      const files = Memory.filesOf(disk)
+      const another = within(files, (store) => store.create({ ...header, id: Scalars.SessionId.make("another") }))
+      const rename = (from: string, to: string) => Effect.andThen(to.startsWith(layoutOf(directory).owners) ? Effect.orDie(another) : Effect.void, files.rename(from, to))
+      yield* within({ ...files, rename }, (store) => store.create(header))
+      assert.deepStrictEqual(yield* on(disk, (store) => Effect.map(Stream.runCollect(store.list), (list) => list.length)), 2)
+      // Both have gone, and what they said with them.
+      assert.deepStrictEqual([...disk.names.keys()].filter((name) => name.startsWith(`${layoutOf(directory).owners}/`)), [])
+    }))
+})
+
 describe("a session whose name the disk says that it has not taken", () => {
   const cases: ReadonlyArray<readonly [string, Memory.Meddle]> = [
     ["though it has", (operation, _, name) => operation === "rename" && name === place.directory ? { code: "EIO", done: "wholly" } : undefined],

@@ -67,8 +67,8 @@ export const make = ({ files, layout }: Root, duration: Duration.Duration): Effe
       yield* files.rename(draft, fileOf(owner))
     })
 
-    const readOwner = (store: string): Effect.Effect<typeof OwnerFile.Type | undefined, FileError> =>
-      Effect.map(readSmall(files, fileOf(store)), (bytes) =>
+    const readOwner = (file: string): Effect.Effect<typeof OwnerFile.Type | undefined, FileError> =>
+      Effect.map(readSmall(files, file), (bytes) =>
         // One that cannot be read is that of a process that the machine took with it.
         bytes === undefined ? undefined : Result.getOrUndefined(Result.flatMap(LogLine.fields(bytes.subarray(0, -1)), decode)))
 
@@ -86,8 +86,8 @@ export const make = ({ files, layout }: Root, duration: Duration.Duration): Effe
       Effect.forever
     )
 
-    const hasGone = (store: string, now: number): Effect.Effect<boolean, FileError> =>
-      Effect.map(readOwner(store), (found) => found === undefined || found.expires + forgottenAfter < now || OwnProcess.isDead(found.process, me))
+    const isOver = ({ expires, process }: typeof OwnerFile.Type, now: number): boolean =>
+      expires + forgottenAfter < now || OwnProcess.isDead(process, me)
 
     /** What dead processes left: their files, and sessions that were half made or half deleted. */
     const tidy = Effect.gen(function*() {
@@ -95,12 +95,18 @@ export const make = ({ files, layout }: Root, duration: Duration.Duration): Effe
       for (const directory of [layout.making, layout.gone]) {
         for (const name of yield* files.list(directory)) {
           const [store = ""] = name.split(".")
-          if (store !== owner && (yield* hasGone(store, now))) yield* files.remove(path.join(directory, name))
+          if (store === owner) continue
+          const found = yield* readOwner(fileOf(store))
+          if (found === undefined || isOver(found, now)) yield* files.remove(path.join(directory, name))
         }
       }
       for (const name of yield* files.list(layout.owners)) {
-        const store = name.split(".")[0] ?? ""
-        if (store !== owner && (yield* hasGone(store, now))) yield* Effect.catchIf(files.unlink(path.join(layout.owners, name)), hasCode("ENOENT"), () => Effect.void)
+        if (name.startsWith(`${owner}.`)) continue
+        const file = path.join(layout.owners, name)
+        const found = yield* readOwner(file)
+        // One that is not known yet may be writing down that it lives.
+        const isGone = found === undefined ? !name.endsWith(".tmp") : isOver(found, now)
+        if (isGone) yield* Effect.catchIf(files.unlink(file), hasCode("ENOENT"), () => Effect.void)
       }
     }).pipe(Effect.catchCause((cause) => unlessInterrupted(cause, "what dead processes left could not be taken away")))
 
@@ -131,7 +137,7 @@ export const make = ({ files, layout }: Root, duration: Duration.Duration): Effe
         }),
       runs: ({ claim, store }) =>
         Effect.gen(function*() {
-          const found = yield* readOwner(store)
+          const found = yield* readOwner(fileOf(store))
           if (found === undefined || found.expires <= (yield* Clock.currentTimeMillis)) return false
           return store === owner ? held.has(claim) : !OwnProcess.isDead(found.process, me)
         })

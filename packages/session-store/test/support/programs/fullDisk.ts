@@ -8,19 +8,19 @@ import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Scenario from "./scenario.ts"
-import { layerOf, type Where } from "./stores.ts"
+import { type FileStoreName, layerOf } from "./stores.ts"
 
 export interface Arguments {
-  /** The disk, which is empty. */
-  readonly directory: string
-  /** How much is left free at most, and in which steps. */
-  readonly maxFreeKiB: number
-  readonly stepKiB: number
-  readonly where: Where
+  /** In a directory which is the disk, and empty. */
+  readonly store: FileStoreName
+  /** How much is left free, one time after the other, and how long texts are: a disk's page ends at another step, then. */
+  readonly stages: ReadonlyArray<Pick<Stage, "freeKiB" | "size">>
 }
 
 export interface Stage {
   readonly freeKiB: number
+  /** In characters. */
+  readonly size: number
   /** The first thing that was refused. */
   readonly refused: Scenario.Told["refused"][number] | undefined
   readonly refusedTwice: boolean
@@ -36,16 +36,16 @@ const fill = (file: string, freeKiB: number) => {
   fs.closeSync(descriptor)
 }
 
-const stage = (directory: string, where: Where, freeKiB: number): Effect.Effect<Stage> =>
+const stage = (store: FileStoreName, { freeKiB, size }: Arguments["stages"][number]): Effect.Effect<Stage> =>
   Effect.gen(function*() {
-    const ballast = path.join(directory, "ballast")
-    const own = path.join(directory, "sessions")
+    const ballast = path.join(store.directory, "ballast")
+    const own = path.join(store.directory, "sessions")
     const told = Scenario.nothing()
     fill(ballast, freeKiB)
-    const layer = layerOf({ kind: "sqlite", directory: own, where })
+    const layer = layerOf({ ...store, directory: own })
     const opened = Effect.gen(function*() {
       const store = yield* SessionStore.SessionStore
-      yield* Scenario.live(store, told, { size: 700, turns: 3 })
+      yield* Scenario.live(store, told, { size, turns: 3 })
       // Full as the disk is, what was acknowledged can be read.
       if (told.refused.length > 0) yield* Scenario.check(store, told)
       fs.rmSync(ballast)
@@ -70,13 +70,14 @@ const stage = (directory: string, where: Where, freeKiB: number): Effect.Effect<
     const bad = [first, second].find(({ _tag }) => _tag === "Failure")
     return {
       freeKiB,
+      size,
       refused: early ?? told.refused[0],
       refusedTwice: told.refused.length > 1,
       fault: bad?._tag === "Failure" ? String(bad.cause) : undefined
     }
   })
 
-export const fullDisk = ({ directory, maxFreeKiB, stepKiB, where }: Arguments) =>
+export const fullDisk = ({ stages, store }: Arguments) =>
   Effect.gen(function*() {
-    for (let freeKiB = 0; freeKiB <= maxFreeKiB; freeKiB += stepKiB) fs.writeSync(1, `${JSON.stringify(yield* stage(directory, where, freeKiB))}\n`)
+    for (const one of stages) fs.writeSync(1, `${JSON.stringify(yield* stage(store, one))}\n`)
   })

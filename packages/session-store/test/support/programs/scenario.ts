@@ -80,7 +80,7 @@ export const live = (store: SessionStore.Service, told: Told, { size, turns }: {
   function turnsOf(writer: SessionStore.Writer): Effect.Effect<void> {
     return Effect.gen(function*() {
       for (let count = 0; count < turns; count++) {
-        const received = yield* tried("receive", store.receive(id, { kind: "followup", text: "prompt", source: "user" }))
+        const received = yield* tried("receive", store.receive(id, { kind: "followup", text: noise(told.receipts.length, size), source: "user" }))
         if (received !== undefined) told.receipts.push(received.receipt.id)
         const turn = told.events.filter(({ type }) => type === "turn/start").length + 1
         for (const piece of bodies(turn, received?.receipt.id, size)) {

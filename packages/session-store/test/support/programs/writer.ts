@@ -18,9 +18,9 @@ export interface Arguments {
   readonly turns?: number
 }
 
-/** What was acknowledged: events by their range and the CRC-32 of their JSON lines, or a receipt. */
+/** What was acknowledged: events by their range and the CRC-32 of their JSON lines, and whether they had to be on disk; or a receipt. */
 export type Acknowledged =
-  | { readonly events: readonly [first: number, last: number]; readonly sum: number }
+  | { readonly events: readonly [first: number, last: number]; readonly sum: number; readonly sync: boolean }
   | { readonly receipt: string; readonly key: string }
   | { readonly opened: number }
   | { readonly failed: string; readonly message: string }
@@ -61,7 +61,7 @@ export const write = ({ seed, session, store: name, turns: wanted = Number.POSIT
       Effect.gen(function*() {
         const events = bodies.map((body, index) => ({ seq: seq + index, time: 1_000 + seq + index, ...body }))
         yield* writer.append(events, { sync })
-        say({ events: [seq, seq + events.length - 1], sum: sumOf(events) })
+        say({ events: [seq, seq + events.length - 1], sum: sumOf(events), sync })
         seq += events.length
       })
 
