@@ -41,21 +41,7 @@ const withSession = (work: (store: SessionStore.Service) => Effect.Effect<unknow
 
 const failureOf = <A, R>(effect: Effect.Effect<A, StoreError, R>) => Effect.map(Effect.flip(effect), ({ failure: { code, message } }) => ({ code, message }))
 
-const fileOf = (disk: Memory.Disk, name: string) => {
-  const node = disk.names.get(name)
-  if (node === undefined || node === "directory") throw new Error(`there is no file ${name}`)
-  return node
-}
-
-const bytesOf = (disk: Memory.Disk, name: string): Buffer => fileOf(disk, name).bytes
-
-/** Lets a file have other bytes. */
-const change = (disk: Memory.Disk, name: string, bytesFrom: (bytes: Buffer) => Uint8Array) => {
-  const node = fileOf(disk, name)
-  node.bytes = Buffer.from(bytesFrom(Buffer.from(node.bytes)))
-}
-
-const inboxOf = (disk: Memory.Disk) => bytesOf(disk, place.inbox).toString().split("\n").slice(1).map((line) => JSON.parse(line) as Record<string, unknown>)
+const inboxOf = (disk: Memory.Disk) => Memory.bytesOf(disk, place.inbox).toString().split("\n").slice(1).map((line) => JSON.parse(line) as Record<string, unknown>)
 
 describe("a directory of sessions", () => {
   it.effect("is there after the power has gone, with those above it and the session that was made", () =>
@@ -112,7 +98,7 @@ describe("a session whose name the disk says that it has not taken", () => {
       const disk = Memory.empty()
       const { code } = yield* failureOf(on(disk, (store) => store.create(header), (operation, _, name) => {
         if (operation !== "syncDirectory" || name !== layoutOf(directory).sessions) return undefined
-        disk.names.set(place.header, { ...fileOf(disk, place.header), identity: "another" })
+        disk.names.set(place.header, { ...Memory.fileOf(disk, place.header), identity: "another" })
         return { code: "EIO" }
       }))
       assert.strictEqual(code, "STORE_FAILED")
@@ -211,11 +197,11 @@ const open = Effect.gen(function*() {
       yield* writer.append(start(receipt.id), { sync: true })
       yield* writer.append(step, { sync: true })
       for (const seq of [4, 5, 6]) {
-        places.push(bytesOf(disk, place.segment(1)).length)
+        places.push(Memory.bytesOf(disk, place.segment(1)).length)
         yield* writer.append([chunk(seq)], { sync: false })
       }
     })))
-  const log = bytesOf(disk, place.segment(1))
+  const log = Memory.bytesOf(disk, place.segment(1))
   // Each of the three has a line that says how long it is, its event, and the line that says that it counts.
   const [first = 0, second = 0, third = 0] = places
   return { disk, second, third, committed: log.lastIndexOf("\n", first - 2) + 1, secondEvent: log.indexOf("\n", second) + 1 }
@@ -232,10 +218,10 @@ describe("a log that was not synced to its end", () => {
   it.effect("ends where a disk has left something out, when the power has gone", () =>
     Effect.gen(function*() {
       const { disk, second, secondEvent, third } = yield* open
-      const before = bytesOf(disk, place.segment(1))
+      const before = Memory.bytesOf(disk, place.segment(1))
       // Also of one byte, where that is none that one flipped bit makes zero.
       for (const [from, to] of [[second + 10, third - 10], [second, third], [second, second + 1], [secondEvent - 2, secondEvent - 1]] as const) {
-        change(disk, place.segment(1), () => Buffer.from(before).fill(0, from, to))
+        Memory.rewrite(disk, place.segment(1), () => Buffer.from(before).fill(0, from, to))
         const { kept } = yield* on(Memory.copyOf(disk), opened)
         assert.deepStrictEqual([from, to, kept], [from, to, 5])
       }
@@ -244,8 +230,8 @@ describe("a log that was not synced to its end", () => {
   it.effect("keeps what was synced where only the line is left out that says so", () =>
     Effect.gen(function*() {
       const { committed, disk, second } = yield* open
-      const size = bytesOf(disk, place.segment(1)).length
-      change(disk, place.segment(1), (bytes) => bytes.fill(0, committed, second))
+      const size = Memory.bytesOf(disk, place.segment(1)).length
+      Memory.rewrite(disk, place.segment(1), (bytes) => bytes.fill(0, committed, second))
       assert.deepStrictEqual(yield* on(disk, opened), { kept: 4, cutBytes: size - committed })
     }))
 
@@ -263,9 +249,9 @@ describe("a log that was not synced to its end", () => {
         [(bytes) => bytes.fill(0, letter, letter + 1), secondEvent, "it is not what was written"],
         [(bytes) => Buffer.concat([bytes.subarray(0, second), bytes.subarray(secondEvent)]), second, "it belongs to no batch"]
       ]
-      const before = bytesOf(disk, place.segment(1))
+      const before = Memory.bytesOf(disk, place.segment(1))
       for (const [damage, at, what] of damages) {
-        change(disk, place.segment(1), () => damage(Buffer.from(before)))
+        Memory.rewrite(disk, place.segment(1), () => damage(Buffer.from(before)))
         const names = [...disk.names.keys()].sort()
         assert.deepStrictEqual(yield* failureOf(on(disk, opened)), {
           code: "SESSION_DAMAGED",
@@ -279,17 +265,83 @@ describe("a log that was not synced to its end", () => {
   it.effect("may end within a line, which is cut off with the append that it belongs to", () =>
     Effect.gen(function*() {
       const { disk, second, secondEvent } = yield* open
-      change(disk, place.segment(1), (bytes) => bytes.subarray(0, secondEvent + 50))
+      Memory.rewrite(disk, place.segment(1), (bytes) => bytes.subarray(0, secondEvent + 50))
       assert.deepStrictEqual(yield* on(disk, opened), { kept: 5, cutBytes: secondEvent + 50 - second })
+    }))
+
+  it.effect("is damaged where its last event is another, though nothing is behind it", () =>
+    Effect.gen(function*() {
+      const { disk, second, secondEvent, third } = yield* open
+      const committed = Memory.bytesOf(disk, place.segment(1)).lastIndexOf("\n", third - 2) + 1
+      Memory.rewrite(disk, place.segment(1), (bytes) => bytes.subarray(0, committed).fill("?", secondEvent + 60, secondEvent + 61))
+      assert.deepStrictEqual(yield* failureOf(on(disk, opened)), {
+        code: "SESSION_DAMAGED",
+        message: `session one: event 5 cannot be read (log.1.jsonl, byte ${secondEvent}): it is not what was written`
+      })
+      assert.isAbove(secondEvent, second)
+    }))
+
+  it.effect("may end with a line that is wrong where it is not an event's: nothing goes by it", () =>
+    Effect.gen(function*() {
+      const { disk, third } = yield* open
+      const before = Memory.bytesOf(disk, place.segment(1)).subarray(0, third)
+      const committed = before.lastIndexOf("\n", third - 2) + 1
+      Memory.rewrite(disk, place.segment(1), () => Buffer.from(before).fill("?", committed + 20, committed + 21))
+      assert.deepStrictEqual(yield* on(disk, opened), { kept: 6, cutBytes: third - committed })
     }))
 
   it.effect("is damaged where it ends before its writer is known to have begun", () =>
     Effect.gen(function*() {
       const { disk } = yield* open
-      change(disk, place.segment(1), (bytes) => bytes.subarray(0, bytes.indexOf("\n") + 1))
+      Memory.rewrite(disk, place.segment(1), (bytes) => bytes.subarray(0, bytes.indexOf("\n") + 1))
       const missing = { code: "SESSION_DAMAGED", message: "session one: what its 1. writer wrote is missing (log.1.jsonl)" }
       assert.deepStrictEqual(yield* failureOf(on(disk, opened)), missing)
       assert.deepStrictEqual(yield* failureOf(on(disk, (store) => store.pending(id))), missing)
+    }))
+})
+
+describe("an inbox that is shorter than it was", () => {
+  const shorten = (length: (bytes: Buffer) => number) =>
+    Effect.map(open, ({ disk }) => {
+      Memory.rewrite(disk, place.inbox, (bytes) => bytes.subarray(0, length(bytes)))
+      return disk
+    })
+  const refused = (disk: Memory.Disk, message: string, work: (store: SessionStore.Service) => Effect.Effect<unknown, StoreError>) =>
+    Effect.gen(function*() {
+      const before = Memory.bytesOf(disk, place.inbox)
+      assert.deepStrictEqual(yield* failureOf(on(disk, work)), { code: "SESSION_DAMAGED", message })
+      assert.deepStrictEqual(Memory.bytesOf(disk, place.inbox), before)
+    })
+
+  it.effect("is refused where it has no first line, and nothing is written into it", () =>
+    Effect.gen(function*() {
+      for (const [length, what] of [[0, "it has no first line"], [50, "it is not what was written"]] as const) {
+        const message = `session one: its inbox cannot be read: ${what} (inbox.jsonl, line 1)`
+        const disk = yield* shorten(() => length)
+        yield* refused(disk, message, (store) => store.receive(id, { kind: "followup", text: "a", source: "user" }))
+        yield* refused(disk, message, (store) => store.pending(id))
+        yield* refused(disk, message, (store) => Effect.scoped(store.open(id, "another")))
+      }
+    }))
+
+  it.effect("is refused by who opens the session where it does not say that the last writer did", () =>
+    Effect.gen(function*() {
+      const disk = yield* shorten((bytes) => bytes.indexOf("\n{\"inbox\":\"opened\""))
+      yield* refused(disk, "session one: its inbox ends before its 1. writer opened it (inbox.jsonl)", (store) => Effect.scoped(store.open(id, "another")))
+    }))
+
+  it.effect("is refused by who has read more of it", () =>
+    Effect.gen(function*() {
+      const disk = yield* withSession()
+      yield* on(disk, (store) =>
+        Effect.gen(function*() {
+          yield* store.receive(id, message)
+          const { length } = Memory.bytesOf(disk, place.inbox)
+          Memory.rewrite(disk, place.inbox, (bytes) => bytes.subarray(0, length - 7))
+          const due = { code: "SESSION_DAMAGED", message: "session one: its inbox has lost 7 bytes since it was read (inbox.jsonl)" }
+          assert.deepStrictEqual(yield* Effect.orDie(failureOf(store.receive(id, { ...message, key: "other" }))), due)
+          assert.strictEqual(Memory.bytesOf(disk, place.inbox).length, length - 7)
+        }))
     }))
 })
 

@@ -148,6 +148,29 @@ export const refuseMore = (nth: number, times: number): Effect.Effect<string | u
     return (yield* look(disk, kept, told.isCreated)).fault
   })
 
+/** Lets the power go a few times behind appends that were not synced, and answers what is wrong with what is left, and how much was cut off, each time. */
+export const losePowerBehind = (appends: number, random: () => number, times: number) =>
+  Effect.gen(function*() {
+    const disk = Memory.empty()
+    const kept: Kept = { onlySynced: true, events: [], receipts: [] }
+    const left = yield* Effect.orDie(within(Memory.filesOf(disk), (own) =>
+      Effect.scoped(Effect.gen(function*() {
+        const store = watching(kept)(own)
+        yield* store.create({ type: "session", format: 1, id: Scenario.id, created: 1, harness: "scripted", cwd: "/project" })
+        const writer = yield* store.open(Scenario.id, "the writer")
+        yield* writer.append([
+          { seq: 0, time: 1, type: "turn/start", data: { turn: 1, trigger: { kind: "message", source: "user" } } },
+          { seq: 1, time: 1, type: "step/start", data: { step: 1 } },
+          { seq: 2, time: 1, type: "user/message", data: { text: "a", source: "user" }, surface_op: "append" }
+        ], { sync: true })
+        for (let seq = 3; seq < 3 + appends; seq++) {
+          yield* writer.append([{ seq, time: 1, type: "assistant/chunk", data: { kind: "text", text: "é".repeat(Math.floor(random() * 300)) } }], { sync: false })
+        }
+        return Array.from({ length: times }, () => Memory.powerLost(disk, random, "holes"))
+      }))))
+    return yield* Effect.forEach(left, (one) => look(one, kept, true))
+  })
+
 /** Lets the power go at the n-th call, and answers what is wrong with what is left, and how much was cut off. */
 export const losePower = (nth: number, random: () => number, loss: Memory.Loss) =>
   Effect.gen(function*() {

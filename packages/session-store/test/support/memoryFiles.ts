@@ -63,6 +63,21 @@ export const copyOf = ({ names }: Disk): Disk => ({
   changes: []
 })
 
+/** The file of this name, which is there. */
+export const fileOf = ({ names }: Disk, name: string): Node => {
+  const node = names.get(name)
+  if (node === undefined || node === "directory") throw new Error(`there is no file ${name}`)
+  return node
+}
+
+export const bytesOf = (disk: Disk, name: string): Buffer => fileOf(disk, name).bytes
+
+/** Lets a file have other bytes. */
+export const rewrite = (disk: Disk, name: string, bytesFrom: (bytes: Buffer) => Uint8Array) => {
+  const node = fileOf(disk, name)
+  node.bytes = Buffer.from(bytesFrom(Buffer.from(node.bytes)))
+}
+
 let count = 0
 
 const errorOf = (operation: string, name: string, code: string): FileError =>

@@ -123,8 +123,8 @@ export const fold = (session: string): Fold => {
   const requests = new Map<InboxEntry.ReceiptId, { readonly by: string; readonly mark: string | undefined }>()
   const claimed = new Set<InboxEntry.ReceiptId>()
 
-  const where = () => `record ${drafts.length} of its inbox`
-  const wrong = (what: string) => Result.fail(damaged(session, `${where()} cannot be read: ${what} (inbox.jsonl, line ${lines + 2})`))
+  const where = () => hasHeader ? `record ${drafts.length} of its inbox` : "its inbox"
+  const wrong = (what: string) => Result.fail(damaged(session, `${where()} cannot be read: ${what} (inbox.jsonl, line ${hasHeader ? lines + 2 : 1})`))
 
   const keyOf = (key: string): InboxEntry.Receipt | undefined => {
     const id = keys.get(key)
@@ -239,7 +239,7 @@ export const fold = (session: string): Fold => {
         start = end + 1
       }
       const rest = bytes.subarray(start)
-      if (rest.length === 0) return Result.succeed(start)
+      if (rest.length === 0) return hasHeader ? Result.succeed(start) : wrong("it has no first line")
       if (isAtEnd) return wrong("bytes stand behind it that nobody wrote")
       const before = wholeBefore(rest)
       const whole = before ?? (isSound(rest) ? rest : undefined)

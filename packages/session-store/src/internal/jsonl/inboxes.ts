@@ -3,7 +3,7 @@ import type { InboxEntry, Scalars } from "@turnpike/contract"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
-import type { StoreError } from "../storeFailure.ts"
+import { damaged, type StoreError } from "../storeFailure.ts"
 import { type File, FileError, using } from "./files.ts"
 import * as InboxFile from "./inboxFile.ts"
 import { beginsWith } from "./lines.ts"
@@ -76,7 +76,12 @@ export const make = ({ files, logOf }: Root): Inboxes => {
   const catchUp = (id: Scalars.SessionId, file: File, one: Known): Effect.Effect<void, FileError | StoreError> =>
     Effect.gen(function*() {
       const { size } = yield* file.stat
-      if (size <= one.offset) return
+      if (size < one.offset) {
+        known.delete(id)
+        return yield* damaged(id, `its inbox has lost ${one.offset - size} bytes since it was read (inbox.jsonl)`)
+      }
+      // One that is empty has lost its beginning.
+      if (size === one.offset && size > 0) return
       const bytes = yield* file.read(one.offset, size - one.offset)
       const taken = one.fold.take(bytes)
       if (Result.isFailure(taken)) {

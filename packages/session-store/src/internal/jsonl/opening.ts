@@ -231,6 +231,11 @@ export const open = (opening: Opening, id: Scalars.SessionId, holder: string): E
     yield* refuseHeld(log, leases, seen)
     // A long log takes its time.
     const before = yield* folded(log, seen.last, header)
+    // Whoever appends has said in the inbox before that he opened the session.
+    const { position } = before.cursor
+    if (position.seq > seen.last.start.seq && (yield* inboxes.read(id)).generation() < seen.last.generation) {
+      return yield* damaged(id, `its inbox ends before its ${seen.last.generation}. writer opened it (inbox.jsonl)`)
+    }
 
     let isReleased = false
     const taken = yield* Effect.acquireRelease(

@@ -14,15 +14,16 @@
  *
  * A batch counts where all of it is there, unless what comes behind says that it
  * does not; readers wait for `committed` while somebody writes. `synced` says how many
- * bytes were on disk: damage among those is none that a crash leaves, and neither are
- * bytes that are wrong before others that are whole, unless a disk has left some out.
+ * bytes were on disk: damage among those is none that a crash leaves. Neither is it
+ * where a whole line is behind it, or it is an event to its end, unless a disk has left
+ * some bytes out.
  */
 import { LogLine, type SessionStore } from "@turnpike/kernel"
 import type { SessionEvent } from "@turnpike/contract"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { damaged, type StoreError, unsupported } from "../storeFailure.ts"
-import { beginsWith, bytesOf, hasHole, isSound } from "./lines.ts"
+import { beginsWith, bytesOf, hasHole, isSound, wasWhole } from "./lines.ts"
 
 /** The version of the files' format that this one writes. */
 export const format = 1
@@ -121,8 +122,8 @@ interface Tentative {
 interface Fault {
   readonly offset: number
   readonly message: string
-  /** Whether a disk has left out a part of it. */
-  readonly isHole: boolean
+  /** A hole: a disk has left out a part of it. A change: it stood there whole, as an event that was due. */
+  readonly kind: "hole" | "change" | "other"
 }
 
 export interface Scanner {
@@ -138,7 +139,7 @@ export interface Scanner {
   readonly synced: () => number
   /** What is wrong behind the bytes that count. */
   readonly fault: () => Fault | undefined
-  /** Whether that is none of what a crash leaves: bytes are others, or missing, before others that are whole. */
+  /** Whether that is none of what a crash leaves: bytes are others, or missing before others that are whole. */
   readonly isDamaged: () => boolean
   /** What only a later version writes. */
   readonly newer: () => string | undefined
@@ -156,7 +157,7 @@ export const scanner = (from: Position): Scanner => {
   let synced = 0
 
   const stick = (offset: number, message: string) => {
-    fault ??= { offset, message, isHole: false }
+    fault ??= { offset, message, kind: "other" }
     isStuck = true
   }
 
@@ -212,8 +213,9 @@ export const scanner = (from: Position): Scanner => {
       const sound = isSound(line)
       if (sound && isMark(line)) return mark(line, offset)
       if (isStuck || (fault !== undefined && tentative?.lines.length !== tentative?.due)) return
-      if (!sound) fault ??= { offset, message: "it is not what was written", isHole: hasHole(line) }
-      else if (tentative === undefined || tentative.lines.length === tentative.due) fault ??= { offset, message: "it belongs to no batch", isHole: false }
+      const isDue = tentative !== undefined && tentative.lines.length < tentative.due
+      if (!sound) fault ??= { offset, message: "it is not what was written", kind: hasHole(line) ? "hole" : isDue && wasWhole(line) ? "change" : "other" }
+      else if (tentative === undefined || !isDue) fault ??= { offset, message: "it belongs to no batch", kind: "other" }
       else {
         tentative.lines.push(line)
         tentative.end = offset + line.length + 1
@@ -231,7 +233,7 @@ export const scanner = (from: Position): Scanner => {
         : undefined,
     synced: () => synced,
     fault: () => fault,
-    isDamaged: () => isStuck && fault?.isHole === false,
+    isDamaged: () => fault !== undefined && (fault.kind === "change" || (isStuck && fault.kind === "other")),
     newer: () => newer
   }
 }
