@@ -26,6 +26,13 @@ export const segmentsIn = (directory: string, id: Scalars.SessionId): ReadonlyAr
     .map((generation) => path.join(own, `log.${generation}.jsonl`))
 }
 
+/** All that is in a directory, by its path. */
+export const contentsOf = (directory: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(fs.readdirSync(directory, { recursive: true, withFileTypes: true }).flatMap((entry) => {
+    const file = path.join(entry.parentPath, entry.name)
+    return entry.isFile() ? [[path.relative(directory, file), fs.readFileSync(file, "latin1")]] : []
+  }))
+
 const linesOf = (file: string) => fs.readFileSync(file, "utf8").split("\n").slice(0, -1)
 
 const within = (work: (directory: string) => void) => Effect.map(Directory, work)

@@ -99,8 +99,8 @@ export const make = ({ files, logOf }: Root): Inboxes => {
       })).pipe(ifThere(log))
 
   /** Fails where the file that was written is not the one that others read. */
-  const ifKept = ({ absent, place }: Log, file: File) =>
-    Effect.flatMap(Effect.all([file.stat, files.stat(place.inbox)]), ([own, found]) => found?.identity === own.identity ? Effect.void : absent)
+  const ifKept = ({ absent, ifStored, place }: Log, file: File) =>
+    Effect.flatMap(Effect.all([file.stat, files.stat(place.inbox)]), ([own, found]) => found?.identity === own.identity ? ifStored : absent)
 
   /** Takes a line back, unless what was written of it is none. */
   const withdraw = (id: Scalars.SessionId, file: File, one: Known, mark: string) =>

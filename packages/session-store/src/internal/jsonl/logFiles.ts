@@ -29,6 +29,8 @@ export interface Log {
   readonly files: Files
   readonly id: Scalars.SessionId
   readonly place: Place
+  /** Fails where the store's directory is not the one that was opened. */
+  readonly ifStored: Effect.Effect<void, FileError | StoreError>
   /** Fails as is right where the session's files are not there. */
   readonly absent: Effect.Effect<never, FileError | StoreError>
 }

@@ -95,7 +95,7 @@ export const open = (files: Files, directory: string): Effect.Effect<Root, FileE
     return {
       files,
       layout,
-      logOf: (id) => ({ files, id, place: placeOf(layout, id), absent: Effect.andThen(ifThere, Effect.fail(unknown(id))) }),
+      logOf: (id) => ({ files, id, place: placeOf(layout, id), ifStored: ifThere, absent: Effect.andThen(ifThere, Effect.fail(unknown(id))) }),
       ifThere
     }
   })

@@ -58,7 +58,11 @@ export const appender = ({ file, generation, identity, log, start }: Own): Appen
   const isLast = Effect.map(files.stat(place.segment(generation + 1)), (found) => found === undefined)
 
   const ifMine = Effect.gen(function*() {
-    if (!(yield* isThere)) return yield* Effect.andThen(Effect.flatMap(files.stat(place.header), (found) => found === undefined ? log.absent : Effect.void), lost)
+    if (!(yield* isThere)) {
+      yield* log.ifStored
+      if ((yield* files.stat(place.header)) === undefined) return yield* log.absent
+      return yield* lost
+    }
     if (!(yield* isLast)) return yield* lost
   })
 
