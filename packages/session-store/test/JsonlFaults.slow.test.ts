@@ -166,7 +166,7 @@ describe("a bit that is flipped", () => {
       const anyOf = (bytes: number) => Array.from({ length: bytes }, (_, byte) => byte * 8 + Math.floor(next() * 8))
       const found: Record<string, Damage.Flips> = {}
       for (const [name, bitsOf] of [["last", every], ["inbox", every], ["header", every], ["store", every], ["first", anyOf], ["seed", anyOf]] as const) {
-        found[name] = yield* Damage.flips(one, name, bitsOf)
+        found[name] = yield* Damage.flips(one, name, bitsOf(Damage.bytesOf(one.disk, name).length))
       }
       console.log(`flipped bits, seed ${seed}: ${JSON.stringify(found)}`)
       const size = Damage.bytesOf(one.disk, "last").length

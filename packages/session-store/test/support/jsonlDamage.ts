@@ -26,6 +26,8 @@ export const files = {
 
 export type Name = keyof typeof files
 
+export const names: ReadonlyArray<Name> = ["store", "header", "seed", "first", "last", "inbox"]
+
 /** So many bytes a file had to have for so many events or receipts, when these were acknowledged. */
 export interface Mark {
   readonly file: Name
@@ -145,13 +147,13 @@ const rangesOf = (bytes: Iterable<number>): ReadonlyArray<string> => {
 }
 
 /** Flips bits of a file, one at a time. */
-export const flips = (one: Small, name: Name, bitsOf: (bytes: number) => Iterable<number>): Effect.Effect<Flips> =>
+export const flips = (one: Small, name: Name, bits: Iterable<number>): Effect.Effect<Flips> =>
   Effect.gen(function*() {
     const right = JSON.stringify(yield* lookAt(one, name))
     const detected: Record<string, number> = {}
     const harmless: Array<number> = []
     const unnoticed: Array<string> = []
-    for (const bit of bitsOf(bytesOf(one.disk, name).length)) {
+    for (const bit of bits) {
       const seen = yield* lookAt(one, name, (bytes) => {
         bytes[bit >> 3]! ^= 1 << (bit & 7)
         return bytes

@@ -11,7 +11,9 @@ import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { bundle } from "./bundle.ts"
 import { temporary } from "./directory.ts"
+import * as DiskLife from "./diskLife.ts"
 import { flips } from "./flips.ts"
+import * as Damage from "./jsonlDamage.ts"
 import * as KillLoop from "./killLoop.ts"
 import * as Postgres from "./postgres.ts"
 import * as Programs from "./programs.ts"
@@ -25,7 +27,7 @@ const usage = `Usage: npm run soak:store -- [--rounds N] [--flips N] [--seed N] 
 Kills writers, refuses calls of the system, flips bits, and looks each time whether the store keeps its promises.
 
   --rounds N   how often a writer is killed on each store; 300 unless given
-  --flips N    how many bits are flipped, one at a time; 20000 unless given
+  --flips N    how many bits are flipped, one at a time, in SQLite's file and in each file of JSON lines; 20000 unless given
   --seed N     where the random choices begin; 1 unless given
   --out FILE   where what was seen goes, as JSON; packages/session-store/test/results/soak.json unless given
 
@@ -109,6 +111,7 @@ const program = Effect.gen(function*() {
   const programs = yield* Effect.acquireRelease(Effect.promise(bundle), ({ remove }) => Effect.sync(remove))
   const directory = yield* temporary
   const inDirectory = (name: string) => ({ kind: "sqlite" as const, directory: path.join(directory, name) })
+  const inLines = (name: string) => ({ kind: "jsonl" as const, directory: path.join(directory, name) })
   const todo = (name: string, work: () => Promise<object & { readonly faults: ReadonlyArray<string> }>) => Effect.promise(() => step(name, work))
 
   const places: ReadonlyArray<readonly [Where, string]> = [["here", "in the store's thread"], ["thread", "in a thread of its own"], ["moving", "moving into a thread"]]
@@ -119,6 +122,8 @@ const program = Effect.gen(function*() {
   yield* todo("PostgreSQL: writers killed", killed(programs.file, { kind: "postgres", server: { host, port, username, database } }, options.rounds, 100))
   const deno = fileURLToPath(new URL("../../../../test/deno/runtime/node_modules/.bin/deno", import.meta.url))
   yield* todo("SQLite under Deno: writers killed", killed(programs.file, inDirectory("deno"), Math.ceil(options.rounds / 10), 200, [deno, "run", "-A"]))
+  yield* todo("JSON lines: writers killed", killed(programs.file, inLines("lines"), options.rounds, 300))
+  yield* todo("JSON lines under Deno: writers killed", killed(programs.file, inLines("lines-deno"), Math.ceil(options.rounds / 10), 400, [deno, "run", "-A"]))
   for (const [call, error] of [["pwrite64", "EIO"], ["pwrite64", "ENOSPC"], ["fsync", "EIO"], ["ftruncate", "EIO"]] as const) {
     for (const [where, how] of places) {
       yield* todo(`SQLite, ${how}: every ${call} fails with ${error} once`, refused({ bundle: programs.file, directory, call, error, where }))
@@ -130,10 +135,33 @@ const program = Effect.gen(function*() {
     const { unnoticed, ...counts } = found
     return { ...counts, seed: options.seed, faults: unnoticed }
   })
-  for (const kind of ["memory", "sqlite"] as const) {
+  yield* todo("JSON lines: bits flipped", async () => {
+    const next = random(options.seed)
+    const one = await Effect.runPromise(Damage.small)
+    const found = []
+    for (const name of Damage.names) {
+      const bits = Damage.bytesOf(one.disk, name).length * 8
+      const chosen = options.flips >= bits ? Array.from({ length: bits }, (_, bit) => bit) : Array.from({ length: options.flips }, () => Math.floor(next() * bits))
+      found.push({ file: name, bits: chosen.length, ...await Effect.runPromise(Damage.flips(one, name, chosen)) })
+    }
+    return { files: found.map(({ unnoticed: _, ...counts }) => counts), seed: options.seed, faults: found.flatMap(({ unnoticed }) => unnoticed) }
+  })
+  yield* todo("JSON lines: power lost", async () => {
+    const next = random(options.seed)
+    const times = Math.max(1, Math.ceil(options.rounds / 10))
+    const found = []
+    for (let time = 0; time < times; time++) found.push(...await Effect.runPromise(DiskLife.losePowerBehind(20, next, 100)))
+    return {
+      times: found.length,
+      torn: found.filter(({ cutBytes }) => cutBytes > 0).length,
+      seed: options.seed,
+      faults: found.flatMap(({ fault }, time) => fault === undefined ? [] : [`${time}: ${fault}`])
+    }
+  })
+  for (const kind of ["memory", "sqlite", "jsonl"] as const) {
     for (const sessions of [1, 10, 50]) {
       yield* todo(`event loop, ${kind}, ${sessions} sessions`, async () => {
-        const { errors, lines } = await Programs.run({ bundle: programs.file, name: "lag", args: { store: { ...inDirectory(`lag-${sessions}`), kind }, sessions, turns: 10 } })
+        const { errors, lines } = await Programs.run({ bundle: programs.file, name: "lag", args: { store: { ...inDirectory(`lag-${kind}-${sessions}`), kind }, sessions, turns: 10 } })
         const [line] = lines
         return line === undefined ? { faults: [errors] } : { milliseconds: JSON.parse(line) as Lag, faults: [] }
       })
