@@ -34,20 +34,41 @@ const lineOf = (record: Parameters<typeof LogLine.encode>[0]): string => `${LogL
 
 const textOf = (records: ReadonlyArray<Parameters<typeof LogLine.encode>[0]>): string => records.map(lineOf).join("")
 
+/** What the turn that is open at the end of events has claimed. */
+const claimedByOpenTurn = () => {
+  const claimed = new Set<InboxEntry.ReceiptId>()
+  return {
+    claimed,
+    take: (events: ReadonlyArray<SessionEvent.SessionEvent>): void => {
+      for (const { data, type } of events as ReadonlyArray<SessionEvent.Body>) {
+        if (type === "turn/start" || type === "turn/end") claimed.clear()
+        else if (type === "inbox/claimed") for (const id of data.ids) claimed.add(id)
+      }
+    }
+  }
+}
+
 /**
  * A session in pieces of one or more whole lines. What is committed while it is
- * read may be in it, or not. Fails with `SESSION_UNKNOWN`, and as the store's streams do.
+ * read may be in it, or not; a prompt is in it once, even if the turn that took it
+ * is closed meanwhile as one that a crash left. Fails with `SESSION_UNKNOWN`, and as
+ * the store's streams do.
  */
 export const lines = (store: SessionStore.Service, id: Scalars.SessionId): Stream.Stream<string, StoreError> =>
   Stream.unwrap(Effect.map(store.header(id), (header) => {
     let events = 0
     let records = 0
+    const open = claimedByOpenTurn()
+    // The turn is open in what was read of the log: that its prompt waits again, and all that came then, is later.
+    const isLater = (entry: InboxEntry.InboxEntry) =>
+      entry.type === "received" && entry.retry_of !== undefined && open.claimed.has(entry.retry_of)
     return Stream.succeed(lineOf(header)).pipe(
       Stream.concat(Stream.mapArray(store.read(id, -1), (all) => {
         events += all.length
+        open.take(all)
         return [textOf(all)]
       })),
-      Stream.concat(Stream.mapArray(store.inbox(id), (all) => {
+      Stream.concat(Stream.mapArray(Stream.takeUntil(store.inbox(id), isLater, { excludeLast: true }), (all) => {
         records += all.length
         return [textOf(all)]
       })),
@@ -229,7 +250,11 @@ export const restore = (
     const afterEnd: Effect.Effect<undefined, StoreError> = Effect.suspend(() => {
       if (isChecked) return Effect.undefined
       isChecked = true
-      return Effect.flatMap(next, (line) => line === undefined ? Effect.undefined : Effect.fail(damaged(line.number, "stands behind the last line")))
+      return Effect.flatMap(next, (line) => {
+        if (line === undefined) return Effect.undefined
+        const isHeader = Result.isSuccess(decodeHeader(line.bytes))
+        return Effect.fail(damaged(line.number, isHeader ? "begins another session, and a file has one" : "stands behind the last line"))
+      })
     })
 
     const group: Effect.Effect<Group | undefined, StoreError> = Effect.suspend(() => {

@@ -86,6 +86,25 @@ describe("a session as lines", () => {
       }
     })), 60_000)
 
+  it.effect("has a prompt once, though the turn that took it is closed as one that a crash left while it is read", () =>
+    Effect.gen(function*() {
+      const store = yield* filled(Log.log([Log.turnStart(1), Log.claimed(1, "r-1"), Log.stepStart()]))
+      const before = yield* exported(store)
+      const closes = Effect.scoped(Effect.asVoid(store.open(id, "who comes after the crash")))
+      const meanwhile: SessionStore.Service = {
+        ...store,
+        inbox: (session) => Stream.unwrap(Effect.as(Effect.andThen(closes, store.receive(id, { kind: "followup", text: "later", source: "user" })), store.inbox(session)))
+      }
+      assert.strictEqual(yield* exported(meanwhile), before)
+      // Once it is closed, all of it is there.
+      const types = (yield* exported(store)).trimEnd().split("\n").map((line) => JSON.parse(line) as { readonly type: string; readonly retry_of?: string })
+      assert.deepStrictEqual(types.filter(({ type }) => type === "received").map(({ retry_of }) => retry_of), [undefined, undefined, undefined, "r-1", undefined])
+      const other = (yield* restored(before)).store
+      const { recovery } = yield* Effect.scoped(other.open(id, "the test"))
+      assert.deepStrictEqual(recovery.requeued.map(({ retry_of, text }) => [retry_of, text]), [["r-1", "first"]])
+      assert.deepStrictEqual((yield* other.pending(id)).nextTurn.map(({ text }) => text), ["first", "second"])
+    }))
+
   it.effect("keeps what a later version may have written, and what plugins have", () =>
     Effect.gen(function*() {
       const later = { type: "later/thing", ignorable: true, data: { n: 1 } } as unknown as SessionEvent.Body
@@ -133,6 +152,7 @@ describe("a session as lines", () => {
       assert.strictEqual(yield* why(replaced(8, "")), "SESSION_DAMAGED: line 9 is no record of an inbox: it is not JSON")
       assert.strictEqual(yield* why(`${file}\0`), "SESSION_DAMAGED: line 13 was cut off: it has no line feed at its end")
       assert.strictEqual(yield* why(`${file}${lines[1]}\n`), "SESSION_DAMAGED: line 13 stands behind the last line")
+      assert.strictEqual(yield* why(`${file}${file}`), "SESSION_DAMAGED: line 13 begins another session, and a file has one")
       assert.strictEqual(yield* why(replaced(11)), "SESSION_DAMAGED: line 12 is missing: the file ends before its last line, which says how much there is")
       assert.strictEqual(
         yield* why(replaced(11, end(5, 6))),
