@@ -257,4 +257,29 @@ describe("a disk", () => {
         assert.isAbove(seen.unsynced, 5)
       }), 60_000)
   }
+  it.live("of which nobody knows what it has, after a sync that failed, gets all of it anew (JSON lines)", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporary
+      const trace = path.join(directory, "trace")
+      const store = jsonl.store(path.join(directory, "sessions"))
+      yield* Held.make(store)
+      // One thread makes all calls, since strace counts each one's own; the seventh sync is that of the second append.
+      const tracing = ["env", "UV_THREADPOOL_SIZE=1", "strace", "-f", "-y", "--seccomp-bpf", "-o", trace, "-e", "trace=pwrite64,write,fdatasync", "-e", "inject=fdatasync:error=EIO:when=7"]
+      const writer = Held.holder(programs.file, store, "the writer", tracing)
+      assert.strictEqual(yield* promise(writer.answer), "open")
+      const answers = yield* promise(async () => [await writer.ask("append"), await writer.ask("append"), await writer.ask("append")])
+      assert.deepStrictEqual(answers.map((answer) => answer.split(":")[0]), ["ok", "STORE_FAILED", "ok"])
+      yield* promise(() => writer.end())
+      const log = path.join(store.directory, "sessions", Held.id, "log.1.jsonl")
+      const calls = callsOf(fs.readFileSync(trace, "utf8")).filter(({ target }) => target === log)
+      const failed = calls.findIndex(({ result }) => result.includes("INJECTED"))
+      assert.deepStrictEqual(calls.slice(failed, failed + 4).map(({ name, result }) => [name, /^\d+$/u.test(result)]), [["fdatasync", false], ["pwrite64", true], ["write", true], ["fdatasync", true]])
+      // From where the last sync that succeeded had ended to the end: what it was, and where.
+      const written = /, (\d+), (\d+)$/u.exec(calls[failed + 1]?.rest ?? "")
+      const text = fs.readFileSync(log, "utf8")
+      const [end, from] = [Number(written?.[1]) + Number(written?.[2]), Number(written?.[2])]
+      assert.include(text.slice(from, end), `{"seq":2,`)
+      assert.isTrue(text.slice(end).startsWith(`{"log":"void"`))
+      assert.deepStrictEqual(yield* Held.turnsBy(store), ["the writer", "the writer"])
+    }), 60_000)
 })

@@ -29,7 +29,7 @@ const step: ReadonlyArray<SessionEvent.SessionEvent> = [
 
 /** Works with the store of a disk that may refuse calls. */
 const on = <A>(disk: Memory.Disk, work: (store: SessionStore.Service) => Effect.Effect<A, StoreError>, meddle: Memory.Meddle = () => undefined) =>
-  within(Memory.refusing(Memory.filesOf(disk), meddle), work)
+  within(Memory.refusing(disk, meddle), work)
 
 /** A disk with the session, and what `work` does to it. */
 const withSession = (work: (store: SessionStore.Service) => Effect.Effect<unknown, StoreError> = () => Effect.void) =>
@@ -297,6 +297,55 @@ describe("a log that was not synced to its end", () => {
       const missing = { code: "SESSION_DAMAGED", message: "session one: what its 1. writer wrote is missing (log.1.jsonl)" }
       assert.deepStrictEqual(yield* failureOf(on(disk, opened)), missing)
       assert.deepStrictEqual(yield* failureOf(on(disk, (store) => store.pending(id))), missing)
+    }))
+})
+
+describe("what a sync that failed has forgotten", () => {
+  /** Lets the next sync of a file fail, and nothing of what it was asked for ever be written by another. */
+  const forgetting = (name: string): Memory.Meddle => {
+    let isDone = false
+    return (operation, _, called) => {
+      if (isDone || operation !== "sync" || called !== name) return undefined
+      isDone = true
+      return { code: "EIO", done: "never" }
+    }
+  }
+  const afterPowerLoss = (disk: Memory.Disk) => on(Memory.powerLost(disk, () => 0, "beginning"), (store) => Stream.runCollect(store.read(id, -1)))
+
+  it.effect("is written anew before a later one is asked for it", () =>
+    Effect.gen(function*() {
+      const disk = yield* withSession()
+      const log = place.segment(1)
+      let meddle: Memory.Meddle = () => undefined
+      yield* within(Memory.refusing(disk, (...call) => meddle(...call)), (store) =>
+        Effect.scoped(Effect.gen(function*() {
+          const { receipt } = yield* store.receive(id, message)
+          const writer = yield* store.open(id, "the test")
+          yield* writer.append(start(receipt.id), { sync: false })
+          meddle = forgetting(log)
+          assert.strictEqual((yield* Effect.flip(writer.append(step, { sync: true }))).failure.code, "STORE_FAILED")
+          yield* writer.append(step, { sync: true })
+          assert.deepStrictEqual(yield* afterPowerLoss(disk), [...start(receipt.id), ...step])
+        }).pipe(Effect.orDie)))
+    }))
+
+  it.effect("is written anew by who opens the session and hears of it, since nobody is told twice", () =>
+    Effect.gen(function*() {
+      const { disk } = yield* open
+      const again = (store: SessionStore.Service) => Effect.scoped(store.open(id, "another"))
+      assert.strictEqual((yield* failureOf(on(disk, again, forgetting(place.segment(1))))).code, "STORE_FAILED")
+      yield* on(disk, again)
+      const events = yield* afterPowerLoss(disk)
+      assert.deepStrictEqual(events.map(({ type }) => type).slice(4), ["assistant/chunk", "assistant/chunk", "assistant/chunk", "step/end", "turn/end"])
+    }))
+
+  it.effect("of an inbox is written anew, so that others may go by its lines", () =>
+    Effect.gen(function*() {
+      const disk = yield* withSession()
+      assert.strictEqual((yield* failureOf(on(disk, (store) => store.receive(id, message), forgetting(place.inbox)))).code, "STORE_FAILED")
+      const { receipt } = yield* on(disk, (store) => store.receive(id, message))
+      const left = Memory.powerLost(disk, () => 0, "beginning")
+      assert.deepStrictEqual(yield* on(left, (store) => Effect.map(store.pending(id), ({ nextTurn }) => nextTurn)), [receipt])
     }))
 })
 

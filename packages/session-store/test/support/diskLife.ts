@@ -30,7 +30,7 @@ const live = (files: Files, told: Scenario.Told, options: { readonly size: numbe
 export const calls: Effect.Effect<ReadonlyArray<Parameters<Memory.Meddle>[0]>> = Effect.gen(function*() {
   const made: Array<Parameters<Memory.Meddle>[0]> = []
   const told = Scenario.nothing()
-  yield* live(Memory.refusing(Memory.filesOf(Memory.empty()), (operation) => {
+  yield* live(Memory.refusing(Memory.empty(), (operation) => {
     made.push(operation)
     return undefined
   }), told, { size: 200, turns: 2 })
@@ -54,7 +54,7 @@ export const refuse = (nth: number, refusal: Memory.Refusal): Effect.Effect<Outc
   Effect.gen(function*() {
     const disk = Memory.empty()
     const told = Scenario.nothing()
-    yield* live(Memory.refusing(Memory.filesOf(disk), (_, call) => call === nth ? refusal : undefined), told, { size: 200, turns: 2 })
+    yield* live(Memory.refusing(disk, (_, call) => call === nth ? refusal : undefined), told, { size: 200, turns: 2 })
     const { refused } = told
     told.refused = []
     const files = Memory.filesOf(disk)
@@ -81,8 +81,10 @@ const watching = (kept: Kept) => (store: SessionStore.Service): SessionStore.Ser
     ...store,
     receive: (id, message) => Effect.tap(store.receive(id, message), ({ receipt }) => Effect.sync(() => kept.receipts.push(receipt.id))),
     open: (id, holder) =>
-      Effect.map(store.open(id, holder), (writer) => {
-        events = [...kept.events, ...writer.recovery.closed]
+      Effect.gen(function*() {
+        const writer = yield* store.open(id, holder)
+        // What counts then is on disk, whoever wrote it.
+        events = yield* Stream.runCollect(store.read(id, -1))
         kept.events = events
         return {
           ...writer,
@@ -144,7 +146,7 @@ export const refuseMore = (nth: number, times: number): Effect.Effect<string | u
     const disk = Memory.empty()
     const told = Scenario.nothing()
     const kept: Kept = { onlySynced: false, events: [], receipts: [] }
-    yield* live(Memory.refusing(Memory.filesOf(disk), (_, call) => call >= nth && call < nth + times ? { code: "EIO" } : undefined), told, { size: 200, turns: 2 }, watching(kept))
+    yield* live(Memory.refusing(disk, (_, call) => call >= nth && call < nth + times ? { code: "EIO" } : undefined), told, { size: 200, turns: 2 }, watching(kept))
     return (yield* look(disk, kept, told.isCreated)).fault
   })
 
@@ -171,12 +173,33 @@ export const losePowerBehind = (appends: number, random: () => number, times: nu
     return yield* Effect.forEach(left, (one) => look(one, kept, true))
   })
 
+/**
+ * Lets the n-th call fail where it is a sync, which forgets what it was to write, and
+ * the power go once the session was opened again and gone on with. `undefined` where
+ * the call is no sync.
+ */
+export const forgetSync = (nth: number, random: () => number) =>
+  Effect.gen(function*() {
+    const disk = Memory.empty()
+    const told = Scenario.nothing()
+    const kept: Kept = { onlySynced: true, events: [], receipts: [] }
+    let isSync = false
+    yield* live(Memory.refusing(disk, (operation, call) => {
+      if (call !== nth || operation !== "sync") return undefined
+      isSync = true
+      return { code: "EIO", done: "never" }
+    }), told, { size: 200, turns: 2 }, watching(kept))
+    if (!isSync) return undefined
+    yield* live(Memory.filesOf(disk), told, { size: 50, turns: 1 }, watching(kept))
+    return yield* look(Memory.powerLost(disk, random, "beginning"), kept, told.isCreated)
+  })
+
 /** Lets the power go at the n-th call, and answers what is wrong with what is left, and how much was cut off. */
 export const losePower = (nth: number, random: () => number, loss: Memory.Loss) =>
   Effect.gen(function*() {
     const disk = Memory.empty()
     const told = Scenario.nothing()
     const kept: Kept = { onlySynced: true, events: [], receipts: [] }
-    yield* live(Memory.refusing(Memory.filesOf(disk), (_, call) => call >= nth ? { code: "EIO" } : undefined), told, { size: 200, turns: 2 }, watching(kept))
+    yield* live(Memory.refusing(disk, (_, call) => call >= nth ? { code: "EIO" } : undefined), told, { size: 200, turns: 2 }, watching(kept))
     return yield* look(Memory.powerLost(disk, random, loss), kept, told.isCreated)
   })

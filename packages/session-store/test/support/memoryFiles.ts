@@ -11,6 +11,8 @@ interface Node {
   bytes: Buffer
   /** What is on disk. */
   synced: Buffer
+  /** Where what a sync that failed was to write begins and ends: no other one does. */
+  lost: ReadonlyArray<readonly [from: number, to: number]>
 }
 
 /** A change of names. On disk once a directory that it is in was synced. */
@@ -105,11 +107,13 @@ export const filesOf = ({ changes, names }: Disk): Files => {
       }),
     read: (position, length) => Effect.sync(() => Buffer.from(node.bytes.subarray(position, position + length))),
     sync: Effect.sync(() => {
-      node.synced = node.bytes
+      node.synced = Buffer.from(node.bytes)
+      for (const [from, to] of node.lost) node.synced.fill(0, Math.min(from, node.bytes.length), Math.min(to, node.bytes.length))
     }),
     truncate: (length) =>
       Effect.sync(() => {
         node.bytes = node.bytes.subarray(0, length)
+        node.lost = node.lost.filter(([from]) => from < length)
       }),
     stat: Effect.sync(() => ({ identity: node.identity, size: node.bytes.length })),
     close: Effect.void
@@ -121,7 +125,7 @@ export const filesOf = ({ changes, names }: Disk): Files => {
         const found = names.get(name)
         if (how === "create") {
           const nothing = Buffer.alloc(0)
-          const node: Node = { identity: `${++count}`, bytes: nothing, synced: nothing }
+          const node: Node = { identity: `${++count}`, bytes: nothing, synced: nothing, lost: [] }
           return Effect.as(changed("open", { kind: "name", path: name, node, isSynced: false }), opened(name, node))
         }
         if (found === "directory") return Effect.fail(errorOf("open", name, "EISDIR"))
@@ -131,6 +135,13 @@ export const filesOf = ({ changes, names }: Disk): Files => {
       Effect.sync(() => {
         const found = names.get(name)
         return found === undefined ? undefined : found === "directory" ? { identity: name, size: 0 } : { identity: found.identity, size: found.bytes.length }
+      }),
+    rewrite: (name, start) =>
+      Effect.suspend(() => {
+        const node = names.get(name)
+        if (node === undefined || node === "directory") return Effect.fail(errorOf("open", name, "ENOENT"))
+        node.lost = node.lost.flatMap(([from, to]) => from < start ? [[from, Math.min(to, start)] as const] : [])
+        return Effect.void
       }),
     link: (from, as) =>
       Effect.suspend(() => {
@@ -173,15 +184,16 @@ export const powerLost = ({ changes }: Disk, random: () => number, loss: Loss): 
     if (known !== undefined) return known
     const { bytes, synced } = node
     let now = synced
-    if (bytes.length >= synced.length && bytes.subarray(0, synced.length).equals(synced)) {
+    if (bytes.length >= synced.length && (node.lost.length > 0 || bytes.subarray(0, synced.length).equals(synced))) {
       now = Buffer.from(bytes.subarray(0, synced.length + Math.floor(random() * (bytes.length - synced.length + 1))))
+      now.set(synced)
       if (loss === "holes") {
         for (let at = synced.length; at < now.length; at += sector - at % sector) {
           if (random() < 0.3) now.fill(0, at, Math.min(now.length, at + sector - at % sector))
         }
       }
     } else if (random() < 0.5) now = Buffer.from(bytes)
-    const one: Node = { identity: `${++count}`, bytes: now, synced: now }
+    const one: Node = { identity: `${++count}`, bytes: now, synced: now, lost: [] }
     nodes.set(node, one)
     return one
   }
@@ -196,14 +208,22 @@ export const powerLost = ({ changes }: Disk, random: () => number, loss: Loss): 
 /** What becomes of a call of a file system, the first of which is number 1; `name` is the path that is written, or made. */
 export type Meddle = (operation: keyof Files | Exclude<keyof File, "path">, nth: number, name: string) => Refusal | undefined
 
-/** What becomes of a call: it is not done; or it is, partly or wholly, and fails all the same. */
+/** What becomes of a call: it is not done; or it is, partly or wholly, and fails all the same; or a sync forgets what it was to do. */
 export interface Refusal {
   readonly code: string
-  readonly done?: "partly" | "wholly"
+  readonly done?: "partly" | "wholly" | "never"
 }
 
-/** Refuses calls of another file system. */
-export const refusing = (files: Files, meddle: Meddle): Files => {
+/** Lets a file's next syncs write nothing of what was not synced yet, as a system does that could not write it once. */
+const forget = (disk: Disk, name: string) =>
+  Effect.sync(() => {
+    const node = fileOf(disk, name)
+    node.lost = [...node.lost, [node.synced.length, node.bytes.length]]
+  })
+
+/** The files of a disk, of whose calls some are refused. */
+export const refusing = (disk: Disk, meddle: Meddle): Files => {
+  const files = filesOf(disk)
   let calls = 0
 
   const asked = <A>(operation: Parameters<Meddle>[0], name: string, work: Effect.Effect<A, FileError>, part?: Effect.Effect<A, FileError>): Effect.Effect<A, FileError> =>
@@ -211,6 +231,7 @@ export const refusing = (files: Files, meddle: Meddle): Files => {
       const refusal = meddle(operation, ++calls, name)
       if (refusal === undefined) return work
       const fail = Effect.fail(errorOf(operation, name, refusal.code))
+      if (refusal.done === "never" && operation === "sync") return Effect.andThen(forget(disk, name), fail)
       if (refusal.done === "wholly") return Effect.andThen(work, fail)
       // What is written partly says so; the next write fails.
       return refusal.done === "partly" && part !== undefined ? part : fail
@@ -229,6 +250,7 @@ export const refusing = (files: Files, meddle: Meddle): Files => {
   return {
     open: (name, how) => Effect.map(asked("open", name, files.open(name, how)), within),
     stat: (name) => asked("stat", name, files.stat(name)),
+    rewrite: (name, from) => asked("rewrite", name, files.rewrite(name, from)),
     link: (from, as) => asked("link", as, files.link(from, as)),
     rename: (from, to) => asked("rename", to, files.rename(from, to)),
     unlink: (name) => asked("unlink", name, files.unlink(name)),

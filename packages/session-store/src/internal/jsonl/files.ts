@@ -51,6 +51,11 @@ export interface Files {
   readonly open: (path: string, how: How) => Effect.Effect<File, FileError>
   /** `undefined` where there is nothing of this name. */
   readonly stat: (path: string) => Effect.Effect<Stat | undefined, FileError>
+  /**
+   * Writes anew what a file has from a position on, so that the next sync is asked
+   * for it: after one that failed a system forgets what was to be written.
+   */
+  readonly rewrite: (path: string, from: number) => Effect.Effect<void, FileError>
   /** Gives a file a second name, unless that one is taken: `EEXIST`. */
   readonly link: (path: string, as: string) => Effect.Effect<void, FileError>
   /** A file takes the place of another; a directory that of an empty one only. */

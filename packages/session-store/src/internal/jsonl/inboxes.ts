@@ -102,13 +102,16 @@ export const make = ({ files, logOf }: Root): Inboxes => {
   const ifKept = ({ absent, ifStored, place }: Log, file: File) =>
     Effect.flatMap(Effect.all([file.stat, files.stat(place.inbox)]), ([own, found]) => found?.identity === own.identity ? ifStored : absent)
 
+  /** Syncs a file. Others go by its lines, and later syncs do not write what one that failed has forgotten. */
+  const sync = (file: File) => Effect.tapError(file.sync, () => Effect.ignore(files.rewrite(file.path, 0)))
+
   /** Takes a line back, unless what was written of it is none. */
   const withdraw = (id: Scalars.SessionId, file: File, one: Known, mark: string) =>
     Effect.gen(function*() {
       const found = yield* Effect.result(catchUp(id, file, one))
       if (Result.isSuccess(found) && !one.fold.has(mark)) return
       yield* writeOnce(file, InboxFile.bytesOf({ inbox: "withdrawn", id: mark }, one.fold.lines()))
-      yield* Effect.andThen(file.sync, catchUp(id, file, one))
+      yield* Effect.andThen(sync(file), catchUp(id, file, one))
     }).pipe(
       Effect.catchCause((cause) => Effect.logWarning(`a line of the inbox of session ${id} could not be withdrawn that was told to have failed`, cause))
     )
@@ -124,13 +127,13 @@ export const make = ({ files, logOf }: Root): Inboxes => {
           const lines = one.fold.lines()
           if (one.synced < lines) {
             // Some are of others, who may not have synced them yet: no answer, and no line, goes by what a disk may forget.
-            yield* file.sync
+            yield* sync(file)
             one.synced = lines
           }
           if (line === undefined) return one.fold
           const mark = markOf(line)
           yield* writeOnce(file, InboxFile.bytesOf(line, one.fold.lines())).pipe(
-            Effect.andThen(file.sync),
+            Effect.andThen(sync(file)),
             Effect.andThen(ifKept(log, file)),
             Effect.andThen(catchUp(id, file, one)),
             Effect.onError(() => mark === undefined ? Effect.void : withdraw(id, file, one, mark))

@@ -25,6 +25,9 @@ const flags = {
   create: fs.constants.O_RDWR | fs.constants.O_APPEND | fs.constants.O_CREAT | fs.constants.O_EXCL
 } as const
 
+/** So much is written anew at once: 256 KiB. */
+const rewrittenBytes = 256 * 1024
+
 const opened = (path: string, descriptor: number): File => ({
   path,
   write: (bytes) => asked<number>("write", path, (done) => fs.write(descriptor, bytes, 0, bytes.length, null, (error, written) => done(error, written))),
@@ -63,6 +66,23 @@ export const nodeFiles: Files = {
       },
       catch: (cause) => errorOf("stat", path, cause)
     }).pipe(Effect.catchIf(({ code }) => code === "ENOTDIR", () => Effect.undefined)),
+  rewrite: (path, from) =>
+    Effect.acquireUseRelease(
+      asked<number>("open", path, (done) => fs.open(path, fs.constants.O_RDWR, (error, descriptor) => done(error, descriptor))),
+      (descriptor) => {
+        const { read } = opened(path, descriptor)
+        const write = (bytes: Uint8Array, position: number): Effect.Effect<void, FileError> =>
+          bytes.length === 0 ? Effect.void : Effect.flatMap(
+            asked<number>("write", path, (done) => fs.write(descriptor, bytes, 0, bytes.length, position, (error, written) => done(error, written))),
+            (written) => write(bytes.subarray(written), position + written)
+          )
+        const all = (position: number): Effect.Effect<void, FileError> =>
+          Effect.flatMap(read(position, rewrittenBytes), (bytes) =>
+            bytes.length === 0 ? Effect.void : Effect.andThen(write(bytes, position), all(position + bytes.length)))
+        return all(from)
+      },
+      (descriptor) => Effect.ignore(asked<void>("close", path, (done) => fs.close(descriptor, done)))
+    ),
   link: (path, as) => asked<void>("link", as, (done) => fs.link(path, as, done)),
   rename: (path, to) => asked<void>("rename", to, (done) => fs.rename(path, to, done)),
   unlink: (path) => asked<void>("unlink", path, (done) => fs.unlink(path, done)),

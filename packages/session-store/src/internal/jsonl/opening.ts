@@ -182,7 +182,10 @@ const begin = (opening: Opening, log: LogFiles.Log, header: SessionHeader.Sessio
     const { files, id, place } = log
     const { last } = yield* LogFiles.view(log)
     // What counts is to be on disk, whatever its writer had asked for.
-    const size = yield* using(files, place.segment(last.generation), "read", (file) => Effect.andThen(file.sync, Effect.map(file.stat, (found) => found.size)))
+    const size = yield* using(files, place.segment(last.generation), "read", (file) => Effect.andThen(file.sync, Effect.map(file.stat, (found) => found.size))).pipe(
+      // The next one who opens it is not told again.
+      Effect.onError(() => Effect.ignore(files.rewrite(place.segment(last.generation), 0)))
+    )
     const { claimed: claims, cursor, state } = yield* folded(log, last, header, before)
     if (cursor.generation !== last.generation) return yield* failed("STORE_FAILED", `session ${id} was taken over at the same time`, { remedy: "Try again." })
 

@@ -48,6 +48,8 @@ export const appender = ({ file, generation, identity, log, start }: Own): Appen
   let synced = start.offset
   /** Whether bytes may stand behind those that count. */
   let isRagged = false
+  /** Whether a sync has failed: nobody knows which bytes are on disk that were to be, and no later one says it. */
+  let isUncertain = false
 
   /** Why a session is not this writer's any more. */
   const lost: Effect.Effect<never, FileError | StoreError> = Effect.flatMap(LogFiles.view(log), ({ latest: { owner, generation: found } }) =>
@@ -72,6 +74,19 @@ export const appender = ({ file, generation, identity, log, start }: Own): Appen
       isRagged = false
     }))
 
+  const sync = Effect.tapError(file.sync, () =>
+    Effect.sync(() => {
+      isUncertain = true
+    }))
+
+  /** Lets the next sync be one of all that is not known to be on disk. */
+  const makeCertain = Effect.suspend(() =>
+    isUncertain
+      ? Effect.map(files.rewrite(place.segment(generation), synced), () => {
+        isUncertain = false
+      })
+      : Effect.void)
+
   const ignoring = (what: string) => (work: Effect.Effect<void, FileError>) =>
     Effect.catch(work, (error) => Effect.logDebug(`${what}: ${error.message}`))
 
@@ -82,13 +97,14 @@ export const appender = ({ file, generation, identity, log, start }: Own): Appen
   const takeBack = (end: number): Effect.Effect<void> =>
     Effect.gen(function*() {
       isRagged = true
+      yield* makeCertain
       const { size } = yield* file.stat
       if (size < end) return yield* trim
       const bytes = Segment.markBytes({ log: "void", after: counted.offset })
       yield* writeAll(file, bytes)
       counted = { ...counted, offset: size + bytes.length }
       isRagged = false
-      yield* file.sync
+      yield* sync
     }).pipe(ignoring(`an append to session ${id} could not be taken back`))
 
   /** Whether whoever took over counts the bytes up to here. */
@@ -112,9 +128,10 @@ export const appender = ({ file, generation, identity, log, start }: Own): Appen
     return look(settlingSteps)
   }
 
-  const put: Appender["put"] = (events, sync) =>
+  const put: Appender["put"] = (events, isSynced) =>
     Effect.gen(function*() {
       yield* ifMine
+      yield* makeCertain
       if (isRagged) yield* ignoring("a log could not be trimmed")(trim)
       const body = Segment.batchBytes(events, { after: counted.offset, synced })
       const from = isRagged ? (yield* file.stat).size : counted.offset
@@ -122,14 +139,14 @@ export const appender = ({ file, generation, identity, log, start }: Own): Appen
       const bytes = isRagged ? Buffer.concat([Uint8Array.of(lineFeed), body]) : body
       const end = from + bytes.length
       yield* writeAll(file, bytes).pipe(
-        Effect.andThen(sync ? file.sync : Effect.void),
+        Effect.andThen(isSynced ? sync : Effect.void),
         Effect.onError(() => takeBack(end))
       )
       // Whoever takes over makes its file before it looks which bytes count: where there is none yet, these do.
       const isKept = (yield* isThere) && ((yield* isLast) || (yield* isCounted(end)))
       if (!isKept) return yield* Effect.andThen(ifMine, lost)
       counted = { offset: end, seq: counted.seq + events.length }
-      if (sync) synced = end
+      if (isSynced) synced = end
       isRagged = true
       const committed = Segment.markBytes({ log: "committed", bytes: end, synced })
       yield* writeAll(file, committed).pipe(
