@@ -17,6 +17,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
+import { faultOf } from "./internal/eventDecoder.ts"
+import * as Lossless from "./Lossless.ts"
 
 /** A store cannot do what was asked. What it held before, it holds still. */
 export class SessionStoreError extends Schema.TaggedError<SessionStoreError>()("SessionStoreError", {
@@ -127,7 +129,8 @@ export interface Service {
   /**
    * Makes a session, with the first events of a fork where it is one: as many as
    * its header says, with no turn open at their end. What they claim is the parent's.
-   * Fails with `SESSION_EXISTS`, and with `LOG_RULE` for any other seed.
+   * They are copied. Fails with `SESSION_EXISTS`, and with `LOG_RULE` for any other
+   * seed, naming the event that is not as JSON holds it or breaks a rule.
    */
   readonly create: (
     header: SessionHeader.SessionHeader,
@@ -222,9 +225,29 @@ const ifMessage = (message: Message): Effect.Effect<void, SessionStoreError> => 
 const ifDecider = (by: string): Effect.Effect<void, SessionStoreError> =>
   ifRecord("the request for a discard", { seq: 0, time: 0, type: "discard_requested", ids: ["r"], by })
 
-/** The store, refusing what would become a record of an inbox that nobody can read. Every store is one of these. */
+/** The events that a session begins with, detached from the caller's, or why a log cannot hold one of them. */
+const seedOf = (seed: ReadonlyArray<SessionEvent.SessionEvent>): Effect.Effect<ReadonlyArray<SessionEvent.SessionEvent>, SessionStoreError> =>
+  Effect.suspend(() => {
+    const events: Array<SessionEvent.SessionEvent> = []
+    const refuse = (fault: string) => {
+      const message = `event ${events.length} of those that the session is to begin with is none that a log can hold: ${fault}`
+      return Effect.fail(new SessionStoreError({ failure: Failure.make("LOG_RULE", message) }))
+    }
+    for (const event of seed) {
+      const snapshot = Lossless.snapshot(event, "event")
+      if (Result.isFailure(snapshot)) return refuse(snapshot.failure)
+      const fault = faultOf(snapshot.success)
+      if (fault !== undefined) return refuse(fault)
+      // The copy has the event's shape: it was made of it.
+      events.push(snapshot.success as unknown as SessionEvent.SessionEvent)
+    }
+    return Effect.succeed(events)
+  })
+
+/** The store, refusing what would become an event or a record that nobody can read. Every store is one of these. */
 export const strict = (service: Service): Service => ({
   ...service,
+  create: (header, seed = []) => Effect.flatMap(seedOf(seed), (events) => service.create(header, events)),
   open: (id, holder) =>
     Effect.map(service.open(id, holder), (writer) => ({
       ...writer,

@@ -46,6 +46,13 @@ describe("the suite sees a store", () => {
       "an append with a gap, or with an event twice, is refused as a whole"
     ],
     [
+      "that makes JSON of a seed which is none",
+      ({ create }) => ({
+        create: (header, seed) => create(header, seed === undefined ? seed : JSON.parse(JSON.stringify(seed, (_, value) => typeof value === "bigint" ? "1" : value)))
+      }),
+      "the seed of a fork is copied, and refused where it is not as JSON holds it or is no log"
+    ],
+    [
       "that acknowledges what it does not keep",
       writers(({ append }) => ({
         append: (events, options) => append(events.slice(0, 2_000), options)

@@ -83,6 +83,34 @@ export const facts: ReadonlyArray<Fact> = [
       })
   },
   {
+    name: "the seed of a fork is copied, and refused where it is not as JSON holds it or is no log",
+    run: (store) =>
+      Effect.gen(function*() {
+        const seed = numbered(turn(1))
+        const given = structuredClone(seed) as unknown as Array<{ seq: number; data: { text?: string } }>
+        const create = (events: ReadonlyArray<unknown>) =>
+          store.create({ ...headerOf(other), parent: { id, events: events.length } }, events as typeof seed)
+        const place = given.findIndex(({ data }) => data.text !== undefined)
+        const wrong: ReadonlyArray<readonly [field: string, value: unknown]> = [
+          ["seq", place + 1],
+          ["time", -0],
+          ["surface_op", undefined],
+          ["data", { ...given[place]?.data, text: 1n }],
+          ["data", { ...given[place]?.data, later: new Date(0) }],
+          ["type", "nobody/knows"]
+        ]
+        for (const [field, value] of wrong) {
+          const { code, message } = yield* failureOf(create(given.with(place, { ...given[place], [field]: value } as never)))
+          assert.deepEqual([field, code], [field, "LOG_RULE"])
+          assert.ok(message.includes(`event ${place} `) || message.includes(`event ${place + 1} `), message)
+        }
+        assert.equal(yield* codeOf(store.header(other)), "SESSION_UNKNOWN")
+        yield* create(given)
+        for (const event of given) event.data.text = "changed"
+        assert.deepEqual(yield* all(store.read(other, -1)), seed)
+      })
+  },
+  {
     name: "a list has every session with its figures, the last changed first",
     run: (store) =>
       Effect.gen(function*() {
