@@ -250,6 +250,16 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
           }))
       })
 
+    /** Tells of a failure that the log cannot hold. */
+    const trouble = (what: string) => (cause: Cause.Cause<StoreError>): Effect.Effect<void> => {
+      if (Cause.hasInterruptsOnly(cause)) return Effect.void
+      const squashed = Cause.squash(cause)
+      const told = squashed instanceof SessionStore.SessionStoreError && options.trouble !== undefined
+        ? options.trouble(squashed)
+        : Effect.void
+      return Effect.andThen(Effect.logError(`session ${id}: ${what}`, cause), told)
+    }
+
     /** Runs what stands between a turn's two boundaries. It may be interrupted; the boundary is not. */
     const bracket = (
       trigger: SessionEvent.Trigger,
@@ -262,10 +272,12 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
           const turn = yield* Enclosure.open(log, trigger)
           yield* setPhase({ _tag: "Running", turn })
           const exit = yield* Effect.exit(restore(inside(turn, trigger)))
+          // The log says of a turn that breaks while its session is closed that it was closed; what broke is told here.
+          if (closed && Exit.isFailure(exit)) yield* trouble("a turn failed while the session was closed")(exit.cause)
           yield* end(
             Exit.isSuccess(exit)
               ? exit.value.verdict
-              : Cause.hasInterruptsOnly(exit.cause)
+              : closed || Cause.hasInterruptsOnly(exit.cause)
               ? { type: "aborted", cause: "disposed", mode: "hard" }
               : internal(exit.cause)
           )
@@ -308,16 +320,6 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
           const verdict = yield* execute({ turn, trigger, messages: [], cancel, append: log.append, claimNextStep: claimNextStep(turn, cancel) })
           return { verdict, goesOn: true }
         }))
-
-    /** Tells of a failure that the log cannot hold. */
-    const trouble = (what: string) => (cause: Cause.Cause<StoreError>): Effect.Effect<void> => {
-      if (Cause.hasInterruptsOnly(cause)) return Effect.void
-      const squashed = Cause.squash(cause)
-      const told = squashed instanceof SessionStore.SessionStoreError && options.trouble !== undefined
-        ? options.trouble(squashed)
-        : Effect.void
-      return Effect.andThen(Effect.logError(`session ${id}: ${what}`, cause), told)
-    }
 
     /** Turns until nothing may follow. The first one of a wake is run whatever has become of its prompt. */
     const drive = (current: Activity, isWoken: boolean): Effect.Effect<void> =>

@@ -159,6 +159,25 @@ describe("a blocked turn", () => {
       yield* driver.whenIdle
       assert.deepStrictEqual([words(scene.events).at(-1), prompts], ["turn/end 1 error SERVER", []])
     }))
+
+  test("whose policy closes the session and then fails ends as closed, and its prompt is spent", (scene, drive) =>
+    Effect.gen(function*() {
+      const { execute, prompts } = recorder()
+      const scope = yield* Scope.make()
+      const closing = yield* Deferred.make<void>()
+      const closed = yield* Deferred.make<void>()
+      const gate = () =>
+        Effect.gen(function*() {
+          yield* Effect.forkDetach(Effect.andThen(Scope.close(scope, Exit.void), Deferred.succeed(closed, undefined)), { startImmediately: true })
+          yield* Deferred.await(closing)
+          return yield* Effect.die(new Error("the policy broke"))
+        })
+      yield* scene.receiveElsewhere(followup("a"))
+      yield* Effect.forkDetach(Effect.andThen(Effect.yieldNow, Deferred.succeed(closing, undefined)))
+      yield* Scope.provide(drive(execute, { gate }), scope)
+      yield* Deferred.await(closed)
+      assert.deepStrictEqual([words(scene.events).at(-1), prompts], ["turn/end 1 aborted disposed hard", []])
+    }))
 })
 
 describe("a policy", () => {
