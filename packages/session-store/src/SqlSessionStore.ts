@@ -224,21 +224,33 @@ export const make = (database: SqlDatabase, options: Options = {}): Effect.Effec
       (rows) => listed(rows.map((row) => integer(row, "number")))
     )))
 
+    /** What is among these. A text of its own for each number of them would be compiled each time. */
+    const among = (numbers: ReadonlyArray<number>) =>
+      sql.onDialectOrElse({
+        pg: () => sql.in("number", numbers),
+        orElse: () => sql`number in (select value from json_each(${JSON.stringify(numbers)}))`
+      })
+
     const listed = (numbers: ReadonlyArray<number>) =>
       Stream.unfold(0, (at: number) =>
         Effect.gen(function*() {
           if (at >= numbers.length) return undefined
           const asked = numbers.slice(at, at + listedAtOnce)
-          const time = yield* now
-          const found = new Map<number, SessionStore.Summary>()
-          for (const row of yield* sql<Row>`select ${sql.literal(Sessions.columns)}
-            from sessions s left join owners o on o.id = s.owner where s.id is not null and ${sql.in("number", asked)}`) {
-            const session = yield* Effect.fromResult(Sessions.sessionOf(row))
-            found.set(session.number, yield* Effect.fromResult(summaryOf(session, time)))
-          }
-          // One that was deleted meanwhile is not listed.
-          return [asked.flatMap((number) => found.get(number) ?? []), at + asked.length] as const
+          const rows = yield* sql<Row>`select ${sql.literal(Sessions.columns)}
+            from sessions s left join owners o on o.id = s.owner where s.id is not null and ${among(asked)}`
+          return [yield* Effect.fromResult(summariesOf(asked, rows, yield* now)), at + asked.length] as const
         })).pipe(Stream.flattenIterable)
+
+    /** In the order that was asked for. One that was deleted meanwhile is not listed. */
+    const summariesOf = (asked: ReadonlyArray<number>, rows: ReadonlyArray<Row>, time: number): Result.Result<ReadonlyArray<SessionStore.Summary>, StoreError> => {
+      const found = new Map<number, SessionStore.Summary>()
+      for (const row of rows) {
+        const summary = Result.flatMap(Sessions.sessionOf(row), (session) => summaryOf(session, time))
+        if (Result.isFailure(summary)) return Result.fail(summary.failure)
+        found.set(integer(row, "number"), summary.success)
+      }
+      return Result.succeed(asked.map((number) => found.get(number)).filter((summary) => summary !== undefined))
+    }
 
     const summaryOf = (session: Sessions.Session, time: number): Result.Result<SessionStore.Summary, StoreError> =>
       Result.map(Sessions.listedHeaderOf(session), (header) => ({
