@@ -32,13 +32,24 @@ describe("npm run bench", () => {
     )
   })
 
+  it("measures the store of sessions, and finds right what it gave to it", () => {
+    const out = path.join(directory, "store.json")
+    const { status, stderr, stdout } = script("bench.mjs", "--only", "store", "--quick", "--out", out)
+    assert.strictEqual(status, 0, `${stdout}${stderr}`)
+    const { reports } = JSON.parse(fs.readFileSync(out, "utf8"))
+    assert.deepStrictEqual(
+      Object.entries(reports as Record<string, { readonly ok: boolean; readonly absent?: ReadonlyArray<string> }>).map(([name, { absent, ok }]) => [name, ok, absent ?? []]),
+      ["append", "read", "sessions", "messages", "lag", "start"].map((name) => [name, true, []])
+    )
+  }, 180_000)
+
   it("says what there is, and refuses what there is not", () => {
     const help = script("bench.mjs", "--help")
     assert.deepStrictEqual([help.status, help.stderr], [0, ""])
-    for (const name of ["delay", "decode", "overhead", "warm", "many"]) assert.match(help.stdout, new RegExp(`^  ${name} `, "m"))
+    for (const name of ["delay", "decode", "overhead", "warm", "many", "append", "read", "sessions", "messages", "lag", "start"]) assert.match(help.stdout, new RegExp(`^  ${name} `, "m"))
     const unknown = script("bench.mjs", "--only", "speed")
     assert.deepStrictEqual([unknown.status, unknown.stdout], [2, ""])
-    assert.include(unknown.stderr, "there is no benchmark \"speed\"; there are delay, decode, overhead, warm, many")
+    assert.include(unknown.stderr, "there is no benchmark \"speed\"; there are delay, decode, overhead, warm, many, append, read, sessions, messages, lag, start; and store, for several of them")
     assert.strictEqual(script("bench.mjs", "--fast").status, 2)
   })
 })

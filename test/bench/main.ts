@@ -7,11 +7,32 @@ import * as Decode from "./Decode.ts"
 import * as Delay from "./Delay.ts"
 import * as Many from "./Many.ts"
 import * as Overhead from "./Overhead.ts"
+import * as StoreAppend from "./StoreAppend.ts"
+import * as StoreLag from "./StoreLag.ts"
+import * as StoreRead from "./StoreRead.ts"
+import * as StoreSessions from "./StoreSessions.ts"
+import * as StoreStart from "./StoreStart.ts"
+import * as Surface from "./Surface.ts"
 import * as Warm from "./Warm.ts"
 import * as Benchmark from "./support/Benchmark.ts"
 import * as Machine from "./support/Machine.ts"
 
-const benchmarks: ReadonlyArray<Benchmark.Benchmark> = [Delay.benchmark, Decode.benchmark, Overhead.benchmark, Warm.benchmark, Many.benchmark]
+const benchmarks: ReadonlyArray<Benchmark.Benchmark> = [
+  Delay.benchmark,
+  Decode.benchmark,
+  Overhead.benchmark,
+  Warm.benchmark,
+  Many.benchmark,
+  StoreAppend.benchmark,
+  StoreRead.benchmark,
+  StoreSessions.benchmark,
+  Surface.benchmark,
+  StoreLag.benchmark,
+  StoreStart.benchmark
+]
+
+/** The name of all that are about the store of sessions. */
+const storeName = "store"
 
 const usage = `Usage: npm run bench -- [--only NAME]… [--quick] [--wait-quiet SECONDS] [--out FILE]
 
@@ -19,7 +40,7 @@ Measures turnpike on this machine, and beside it what one would take instead. No
 machine: the model is a scripted one on 127.0.0.1. Each benchmark first holds its output to what is
 right, and fails if it is not, however fast.
 
-  --only NAME           one benchmark; may be repeated
+  --only NAME           one benchmark, or those of the store of sessions: \`${storeName}\`; may be repeated
   --quick               few and short rounds: to see that it works, not to quote a figure
   --wait-quiet SECONDS  wait, at most so long for each benchmark, until nothing else is at work, and do
                         rounds again in which others were
@@ -63,7 +84,11 @@ if (given.help === true) {
   process.exit(0)
 }
 const only = given.only ?? benchmarks.map(({ name }) => name)
-const chosen = only.map((name) => benchmarks.find((one) => one.name === name) ?? refuse(`there is no benchmark "${name}"; there are ${benchmarks.map((one) => one.name).join(", ")}`))
+const chosen = only.flatMap((name) =>
+  name === storeName
+    ? benchmarks.filter(({ isOfStore }) => isOfStore)
+    : [benchmarks.find((one) => one.name === name) ?? refuse(`there is no benchmark "${name}"; there are ${benchmarks.map((one) => one.name).join(", ")}; and ${storeName}, for several of them`)]
+)
 if (!/^\d+$/.test(given["wait-quiet"])) refuse(`--wait-quiet takes seconds, not "${given["wait-quiet"]}"`)
 if (given.needs === true) {
   process.stdout.write(`${[...new Set(chosen.flatMap(({ needs }) => needs))].join("\n")}\n`)

@@ -43,6 +43,8 @@ export interface Report {
 export interface Benchmark {
   readonly name: string
   readonly summary: string
+  /** Whether it is one of the store of sessions, which are chosen together by `store`. */
+  readonly isOfStore?: boolean
   /** The other programs that it needs, installed before. */
   readonly needs: ReadonlyArray<"real" | "peers">
   readonly run: (context: Context) => Promise<Report>

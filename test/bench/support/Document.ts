@@ -1,12 +1,7 @@
 /** The tables of docs/benchmarks.md, made of the results that are committed: what stands there was measured. */
-import type { Figure } from "./Benchmark.ts"
 import * as Benchmark from "./Benchmark.ts"
-import type { Machine } from "./Machine.ts"
-
-export interface Results {
-  readonly machine: Machine
-  readonly reports: Readonly<Record<string, { readonly ok: boolean; readonly at: string; readonly quick: boolean; readonly figures: ReadonlyArray<Figure>; readonly checks: number; readonly others: { readonly mean: number; readonly most: number; readonly repeated: number } }>>
-}
+import * as StoreDocument from "./StoreDocument.ts"
+import { cell, judging, reader, type Results, table, word } from "./Tables.ts"
 
 export interface Soak {
   readonly ok: boolean
@@ -24,32 +19,11 @@ export interface Soak {
   readonly samples: ReadonlyArray<{ readonly turn: number; readonly heap_used: number; readonly rss_kib: number; readonly open_files: number; readonly agent_rss_kib: number }>
 }
 
-const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
-  [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n")
-
-/** The median, and the least and most of the rounds. */
-const cell = ({ unit, value }: Figure): string => {
-  const { number } = Benchmark
-  return `${number(value.median)} ${unit}${value.n === 1 ? "" : ` (${number(value.min)}–${number(value.max)})`}`
-}
-
-/** The figure of a name; a document that speaks of one that is not there is wrong. */
-const reader = (results: Results) => (benchmark: string, name: string): Figure => {
-  const found = results.reports[benchmark]?.figures.find((one) => one.name === name)
-  if (found === undefined) throw new Error(`the results have no figure "${name}" of ${benchmark}`)
-  return found
-}
-
-const word = (figure: Figure): string => Benchmark.isMet(figure) === true ? "met" : "**missed**"
-
 /** Each table by its name. */
 export const tables = (results: Results, soak: Soak): Readonly<Record<string, string>> => {
   const of = reader(results)
   const { machine } = results
-  const judged = (benchmark: string, name: string, goal: string): ReadonlyArray<string> => {
-    const figure = of(benchmark, name)
-    return [name, goal, cell(figure), word(figure)]
-  }
+  const judged = judging(of)
   const delay = ["claude", "scripted"].flatMap((dialect) => [
     `${dialect}: bare reader of the pipe`,
     `${dialect}: session (packages)`,
@@ -79,6 +53,7 @@ export const tables = (results: Results, soak: Soak): Readonly<Record<string, st
   const mib = (kib: number) => `${Math.round(kib / 1024)} MiB`
   const moments = [0.1, 0.25, 0.5, 0.75, 1].map((part) => soak.samples[Math.max(0, Math.ceil(soak.samples.length * part) - 1)]!)
   return {
+    ...StoreDocument.tables(of),
     machine: `${machine.cores} cores of ${machine.cpu} (a virtual machine), ${machine.memory_gib} GiB, ${machine.kernel}, Node ${machine.node}; measured on ${[...new Set(Object.values(results.reports).map(({ at }) => at.slice(0, 10)))].join(", ")}. `
       + `Others had, of the machine, on average and at most: ${
         Object.entries(results.reports).map(([name, { others }]) => `${name} ${Math.round(others.mean * 100)} % and ${Math.round(others.most * 100)} %`).join(", ")
@@ -99,7 +74,8 @@ export const tables = (results: Results, soak: Soak): Readonly<Record<string, st
         "flat",
         `${Benchmark.number(soak.growth.heap_bytes_per_1000_turns * soak.turns_done / 1000 / 2 ** 20)} MiB`,
         soak.ok ? "met" : "**missed**"
-      ]
+      ],
+      ...StoreDocument.goals(of)
     ]),
     delay: table(["reader", "p50", "p99", "longest", "first second, p50", "first second, p99"], delay.map((name) => [
       name,
