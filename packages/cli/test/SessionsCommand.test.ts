@@ -20,11 +20,7 @@ const json = (stdout: string): ReadonlyArray<unknown> => stdout.trimEnd().split(
 const two = [...Log.turn(1, "the first prompt", Log.answer("one")), ...Log.turn(2, "the second prompt", Log.answer("two"))]
 const demo = Home.session("demo", two)
 
-/** What was refused: the code, the sentence and the remedy. */
-const refusal = ({ code, stderr, stdout }: Turnpike.Ended) => {
-  const [, message, name, remedy] = /^turnpike: ([^]*)\n {2}code: (.*)\n {2}what to do: (.*)\n$/.exec(stderr) ?? []
-  return { exit: code, stdout, code: name, message, remedy }
-}
+const { refusal } = Turnpike
 
 const holding = "turnpike chat (process 1 on anna)"
 
@@ -242,7 +238,20 @@ describe.concurrent("turnpike sessions log", () => {
       const check = Contracts.lineChecker("session-event")
       assert.deepStrictEqual(stdout.trimEnd().split("\n").flatMap(check), [])
       assert.deepStrictEqual(json((yield* sessions(home, ["log", "demo", "--after", "8", "--json"])).stdout), demo.events.slice(9) as ReadonlyArray<unknown>)
-      assert.strictEqual((yield* sessions(home, ["log", "demo", "--after", "500"])).stdout, "")
+      const last = yield* sessions(home, ["log", "demo", "--after", "11"])
+      assert.deepStrictEqual([last.code, last.stdout, last.stderr], [0, "", ""])
+      yield* Home.put(home, { header: Home.header("empty"), events: [] })
+      for (const [name, after, message] of [["demo", "12", "the log of session demo ends at event 11, and --after is 12"], ["empty", "0", "session empty has no event yet"]] as const) {
+        for (const follow of [[], ["--follow"]]) {
+          assert.deepStrictEqual(refusal(yield* sessions(home, ["log", name, "--after", after, ...follow])), {
+            exit: 2,
+            stdout: "",
+            code: "USAGE",
+            message,
+            remedy: "Leave out --after to read from the beginning."
+          })
+        }
+      }
       const both = refusal(yield* sessions(home, ["log", "demo", "--json", "--format", "text"]))
       assert.deepStrictEqual([both.exit, both.code], [2, "USAGE"])
     }), patience)
@@ -494,28 +503,34 @@ describe.concurrent("turnpike sessions repair", () => {
 
   it.live("says how far a log can be read that is damaged, and how that part is saved", () =>
     Effect.gen(function*() {
-      const home = yield* Scratch.directory
-      yield* Effect.scoped(Effect.gen(function*() {
-        const store = yield* Home.store(home)
-        yield* store.create(Home.header("demo"))
-        const writer = yield* store.open(Home.id("demo"), holding)
-        // A row for each, so that what is before the damaged one can be read.
-        for (const event of Log.log(Array.from({ length: 40 }, (_, index) => Log.turn(index + 1, "x")).flat())) yield* writer.append([event], { sync: false })
-      }))
-      const database = new DatabaseSync(Home.fileOf(home))
-      database.exec("update batches set sum = sum + 1 where first_seq = 190")
-      database.close()
-      const before = Home.snapshot(home)
-      const repaired = yield* sessions(home, ["repair", "demo"])
-      const { code, exit } = refusal(repaired)
-      assert.deepStrictEqual([exit, code], [1, "SESSION_DAMAGED"])
-      const [, readable, at] = /^session demo is damaged, and was not changed\n {2}its first (\d+) events can be read\n {2}`turnpike sessions fork demo --at (\d+)` begins/.exec(repaired.stdout) ?? []
-      assert.deepStrictEqual([Number(readable) > 0, Number(at) < Number(readable)], [true, true])
-      assert.deepStrictEqual(Home.snapshot(home), before)
-      const saved = yield* sessions(home, ["fork", "demo", "--at", at ?? "", "--id", "saved"])
-      assert.deepStrictEqual([saved.code, saved.stdout], [0, "saved\n"])
-      const gone = yield* sessions(home, ["delete", "demo", "--yes"])
-      assert.deepStrictEqual([gone.code, gone.stdout], [0, "deleted demo\n"])
+      for (const [damagedAt, message] of [[8, "session demo: event 8 cannot be read: the checksum is not that of the bytes"], [190, "session demo: event 190 cannot be read: the checksum is not that of the bytes"]] as const) {
+        const home = yield* Scratch.directory
+        yield* Effect.scoped(Effect.gen(function*() {
+          const store = yield* Home.store(home)
+          yield* store.create(Home.header("demo"))
+          const writer = yield* store.open(Home.id("demo"), holding)
+          // A row for each, so that all that is before the damaged one can be read.
+          for (const event of Log.log(Array.from({ length: 40 }, (_, index) => Log.turn(index + 1, "x")).flat())) yield* writer.append([event], { sync: false })
+        }))
+        const database = new DatabaseSync(Home.fileOf(home))
+        database.prepare("update batches set sum = sum + 1 where first_seq = ?").run(damagedAt)
+        database.close()
+        const before = Home.snapshot(home)
+        const repaired = refusal(yield* sessions(home, ["repair", "demo"]))
+        const end = damagedAt - 1 - damagedAt % 5
+        assert.deepStrictEqual([repaired.exit, repaired.code, repaired.message, repaired.stdout], [
+          1,
+          "SESSION_DAMAGED",
+          message,
+          `session demo is damaged, and was not changed\n  its first ${damagedAt} events can be read\n  \`turnpike sessions fork demo --at ${end}\` begins a new session with the turns that have ended among them\n`
+        ])
+        assert.strictEqual(json((yield* sessions(home, ["log", "demo"])).stdout).length, damagedAt)
+        assert.deepStrictEqual(Home.snapshot(home), before)
+        const saved = yield* sessions(home, ["fork", "demo", "--at", String(end), "--id", "saved"])
+        assert.deepStrictEqual([saved.code, saved.stdout], [0, "saved\n"])
+        const gone = yield* sessions(home, ["delete", "demo", "--yes"])
+        assert.deepStrictEqual([gone.code, gone.stdout], [0, "deleted demo\n"])
+      }
     }), patience)
 })
 

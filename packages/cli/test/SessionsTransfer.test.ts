@@ -19,11 +19,7 @@ const output = (home: string, ...args: ReadonlyArray<string>) =>
     return stdout
   })
 
-/** What was refused. */
-const refusal = ({ code, stderr, stdout }: Turnpike.Ended) => {
-  const [, message = stderr, name, remedy] = /^turnpike: ([^]*)\n {2}code: (.*)\n {2}what to do: (.*)\n$/.exec(stderr) ?? []
-  return { exit: code, stdout, code: name, message, remedy }
-}
+const { refusal } = Turnpike
 
 const listed = (home: string) => Effect.map(output(home, "sessions", "list", "--json"), (stdout) => stdout.split("\n").filter((line) => line !== "").map((line) => (JSON.parse(line) as { readonly id: string }).id))
 

@@ -177,7 +177,10 @@ export interface Service {
    * between a look and this. Fails with `SESSION_UNKNOWN` once the session is deleted.
    */
   readonly inboxChanged: (id: Scalars.SessionId, version: number) => Effect.Effect<void, SessionStoreError>
-  /** All sessions, the last changed first. */
+  /**
+   * All sessions, the last changed first. Fails with `SESSION_DAMAGED` or
+   * `FORMAT_UNSUPPORTED` where one cannot be read; the others may have been told before.
+   */
   readonly list: Stream.Stream<Summary, SessionStoreError>
   /** The records of an inbox, in order, for export. */
   readonly inbox: (id: Scalars.SessionId) => Stream.Stream<InboxEntry.InboxEntry, SessionStoreError>

@@ -231,25 +231,32 @@ export const make = (database: SqlDatabase, options: Options = {}): Effect.Effec
         orElse: () => sql`number in (select value from json_each(${JSON.stringify(numbers)}))`
       })
 
+    /** Those that cannot be read are left out until the others are told; then the first of them is the failure. */
     const listed = (numbers: ReadonlyArray<number>) =>
-      Stream.unfold(0, (at: number) =>
-        Effect.gen(function*() {
-          if (at >= numbers.length) return undefined
-          const asked = numbers.slice(at, at + listedAtOnce)
-          const rows = yield* sql<Row>`select ${sql.literal(Sessions.columns)}
-            from sessions s left join owners o on o.id = s.owner where s.id is not null and ${among(asked)}`
-          return [yield* Effect.fromResult(summariesOf(asked, rows, yield* now)), at + asked.length] as const
-        })).pipe(Stream.flattenIterable)
+      Stream.suspend(() => {
+        let unreadable: StoreError | undefined
+        return Stream.unfold(0, (at: number) =>
+          Effect.gen(function*() {
+            if (at >= numbers.length) return unreadable === undefined ? undefined : yield* unreadable
+            const asked = numbers.slice(at, at + listedAtOnce)
+            const rows = yield* sql<Row>`select ${sql.literal(Sessions.columns)}
+              from sessions s left join owners o on o.id = s.owner where s.id is not null and ${among(asked)}`
+            const { summaries, unreadable: first } = summariesOf(asked, rows, yield* now)
+            unreadable ??= first
+            return [summaries, at + asked.length] as const
+          })).pipe(Stream.flattenIterable)
+      })
 
-    /** In the order that was asked for. One that was deleted meanwhile is not listed. */
-    const summariesOf = (asked: ReadonlyArray<number>, rows: ReadonlyArray<Row>, time: number): Result.Result<ReadonlyArray<SessionStore.Summary>, StoreError> => {
+    /** In the order that was asked for, and why the first of those that cannot be read cannot. One that was deleted meanwhile is not listed. */
+    const summariesOf = (asked: ReadonlyArray<number>, rows: ReadonlyArray<Row>, time: number) => {
       const found = new Map<number, SessionStore.Summary>()
+      let unreadable: StoreError | undefined
       for (const row of rows) {
         const summary = Result.flatMap(Sessions.sessionOf(row), (session) => summaryOf(session, time))
-        if (Result.isFailure(summary)) return Result.fail(summary.failure)
-        found.set(integer(row, "number"), summary.success)
+        if (Result.isSuccess(summary)) found.set(integer(row, "number"), summary.success)
+        else unreadable ??= summary.failure
       }
-      return Result.succeed(asked.map((number) => found.get(number)).filter((summary) => summary !== undefined))
+      return { summaries: asked.map((number) => found.get(number)).filter((summary) => summary !== undefined), unreadable }
     }
 
     const summaryOf = (session: Sessions.Session, time: number): Result.Result<SessionStore.Summary, StoreError> =>

@@ -268,6 +268,25 @@ describe("two stores on one file", () => {
     }))
 })
 
+describe("a list", () => {
+  it.live("has all sessions that can be read, and then says which cannot", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporary
+      const ids = ["a", "b", "c", "d", "e"].map((name) => Scalars.SessionId.make(name))
+      yield* once(directory, (store) => Effect.forEach(ids, (session, index) => store.create({ ...header, id: session, created: 5 - index })))
+      const db = new DatabaseSync(Sqlite.fileIn(directory))
+      db.exec("update sessions set header_sum = header_sum + 1 where id = 'b'; update sessions set log_sum = log_sum + 1 where id = 'c'")
+      db.exec("update sessions set inbox_sum = inbox_sum + 1 where id = 'd'")
+      db.close()
+      const store = yield* open(directory)
+      for (let round = 0; round < 2; round++) {
+        const told: Array<string> = []
+        const failure = yield* failureOf(Stream.runForEach(store.list, (session) => Effect.sync(() => told.push(session.header.id))))
+        assert.deepStrictEqual([told, failure.code, failure.data], [["a", "e"], "SESSION_DAMAGED", { session_id: "b" }])
+      }
+    }))
+})
+
 describe("a lease", () => {
   it.live("is renewed while its process lives", () =>
     Effect.gen(function*() {

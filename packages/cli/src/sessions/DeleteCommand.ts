@@ -36,7 +36,7 @@ const examine = (given: Given, store: SessionStore.Service, ids: ReadonlyArray<s
         ({ id }) => id
       ).pipe(
         // What cannot be read can be deleted.
-        Effect.catchIf((error) => error.failure.code === "SESSION_DAMAGED" || error.failure.code === "FORMAT_UNSUPPORTED", () => Effect.succeed(id as Scalars.SessionId))
+        Effect.catchIf((error) => error._tag === "SessionStoreError" && Sessions.isUnreadable(error), () => Effect.succeed(id as Scalars.SessionId))
       ))
     const summaries = new Map<string, SessionStore.Summary>()
     let left = wanted.size
@@ -45,7 +45,7 @@ const examine = (given: Given, store: SessionStore.Service, ids: ReadonlyArray<s
       (summary) => Effect.sync(() => summaries.set(summary.header.id, summary))
     ).pipe(
       // One that is damaged ends the list. Who is held is refused by the store as well.
-      Effect.catchIf(({ failure }) => failure.code === "SESSION_DAMAGED" || failure.code === "FORMAT_UNSUPPORTED", () => Effect.void)
+      Effect.catchIf(Sessions.isUnreadable, () => Effect.void)
     )
     return doomed.map((id) => ({ id, summary: summaries.get(id) }))
   })
@@ -93,15 +93,24 @@ const command = (given: Given, ids: ReadonlyArray<string>): Effect.Effect<number
       if (answer === undefined) return 130
       if (!answer) return 0
     }
+    let untold: Refusal | undefined
     for (const { id } of doomed) {
       yield* store.delete(id)
       yield* removeDirectory(directory, id)
       yield* (isOn(given, "json") ? SessionsProgram.writeJson({ id, deleted: true }) : SessionsProgram.write(`deleted ${Printable.printable(id)}\n`)).pipe(
         // The others go all the same.
-        Effect.catchTag("ReaderGone", () => Effect.void)
+        Effect.catchTags({
+          ReaderGone: () => Effect.void,
+          Refusal: (refusal) =>
+            Effect.sync(() => {
+              untold = refusal
+            })
+        })
       )
     }
-    return 0
+    if (untold === undefined) return 0
+    const all = doomed.map(({ id }) => Printable.printable(id)).join(", ")
+    return yield* SessionsProgram.doneAllTheSame(untold, doomed.length === 1 ? `session ${all} was deleted` : `sessions ${all} were deleted`)
   })
 
 export const main = (given: Given, positionals: ReadonlyArray<string>): Promise<number> => SessionsProgram.run(command(given, positionals))

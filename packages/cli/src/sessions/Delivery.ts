@@ -59,8 +59,10 @@ export const send = (given: Given, found: Sessions.Found, message: SessionStore.
     const { isNew, receipt } = yield* store.receive(id, message)
     // It is received by now, and whoever is told that it was not would send it again.
     const looked = yield* Effect.result(look(found, receipt.id))
+    const what = isNew ? "it was received" : "it was received before under this key, and is the same message"
+    const said = `receipt ${receipt.id} of session ${id}: ${what}`
     if (isOn(given, "json")) {
-      yield* SessionsProgram.writeJson({
+      const report = SessionsProgram.writeJson({
         session_id: id,
         receipt,
         is_new: isNew,
@@ -69,11 +71,11 @@ export const send = (given: Given, found: Sessions.Found, message: SessionStore.
           holder: looked.success.holder === undefined ? null : { name: looked.success.holder.name, since: looked.success.holder.since }
         })
       })
+      yield* SessionsProgram.afterwards(report, said)
       return 0
     }
-    yield* SessionsProgram.write(`${receipt.id}\n`)
-    const what = isNew ? "it was received" : "it was received before under this key, and is the same message"
+    yield* SessionsProgram.afterwards(SessionsProgram.write(`${receipt.id}\n`), said)
     const next = Result.isFailure(looked) ? `what becomes of it could not be looked up: ${looked.failure.failure.message}` : fate(found, message, looked.success)
-    Composition.say(`turnpike: receipt ${receipt.id} of session ${id}: ${what}; ${next}`)
+    Composition.say(`turnpike: ${said}; ${next}`)
     return 0
   })

@@ -40,11 +40,14 @@ const command = (given: Given, [asked = ""]: ReadonlyArray<string>): Effect.Effe
       ...(header.title === undefined ? {} : { title: header.title }),
       parent: { id, events }
     }, seed.success)
-    if (isOn(given, "json")) yield* SessionsProgram.writeJson({ id: newId, parent: { id, events } })
-    else {
-      yield* SessionsProgram.write(`${newId}\n`)
+    const said = `session ${newId} begins with the first ${events} events of ${id}`
+    yield* SessionsProgram.afterwards(
+      isOn(given, "json") ? SessionsProgram.writeJson({ id: newId, parent: { id, events } }) : SessionsProgram.write(`${newId}\n`),
+      said
+    )
+    if (!isOn(given, "json")) {
       Composition.say(
-        `turnpike: session ${newId} begins with the first ${events} events of ${id}; ${header.harness} is told them by \`turnpike chat --session ${newId} --resume replay\``
+        `turnpike: ${said}; ${header.harness} is told them by \`turnpike chat --session ${newId} --resume replay\``
       )
     }
     return 0

@@ -48,11 +48,9 @@ const asTurn = (given: Given, { id, store }: Sessions.Found, text: string): Effe
     const { closed } = log.writer.recovery
     if (closed.length > 0) Composition.say("turnpike: a turn that a crash had left open was closed first")
     const turn = yield* writeTurn(log, text)
-    if (isOn(given, "json")) yield* SessionsProgram.writeJson({ session_id: id, turn })
-    else {
-      yield* SessionsProgram.write(`${turn}\n`)
-      Composition.say(`turnpike: the text is turn ${turn} of session ${id}`)
-    }
+    const said = `the text is turn ${turn} of session ${id}`
+    yield* SessionsProgram.afterwards(isOn(given, "json") ? SessionsProgram.writeJson({ session_id: id, turn }) : SessionsProgram.write(`${turn}\n`), said)
+    if (!isOn(given, "json")) Composition.say(`turnpike: ${said}`)
     return 0
   })
 

@@ -38,7 +38,7 @@ const tellSaved = (given: Given, id: string, scan: RepairPlan.Scan, failure: Fai
   ].join("\n"))
 }
 
-const tell = (given: Given, id: string, repair: RepairPlan.Repair, tools: ReadonlyMap<string, string>, isDone: boolean): Effect.Effect<void, SessionsProgram.Problem> => {
+const tell = (given: Given, id: string, repair: RepairPlan.Repair, tools: ReadonlyMap<string, string>, isDone: boolean): ReturnType<typeof SessionsProgram.write> => {
   if (isOn(given, "json")) {
     return SessionsProgram.writeJson({
       session_id: id,
@@ -88,7 +88,10 @@ const command = (given: Given, [asked = ""]: ReadonlyArray<string>): Effect.Effe
     let scan = yield* scanned(given, found)
     if (isOn(given, "apply")) {
       const { recovery } = yield* Effect.scoped(store.open(id, Store.holder("sessions repair"))).pipe(Sessions.withRemedy("SESSION_BUSY", heldRemedy))
-      yield* tell(given, id, recovery, scan.tools(), true)
+      yield* SessionsProgram.afterwards(
+        tell(given, id, recovery, scan.tools(), true),
+        RepairPlan.isNothing(recovery) ? `session ${id} is in order` : `session ${id} was put in order`
+      )
       return 0
     }
     if (!RepairPlan.isNothing(yield* planOf(found, scan))) {

@@ -79,11 +79,21 @@ export const newId = (id: string): Effect.Effect<Scalars.SessionId, Refusal> =>
       remedy: "An id has 1 to 128 characters of A-Z a-z 0-9 _ . - and begins with a letter or digit."
     }))
 
+/** Whether a failure is that of a session that cannot be read, whatever is asked of it. */
+export const isUnreadable = ({ failure }: SessionStore.SessionStoreError): boolean =>
+  failure.code === "SESSION_DAMAGED" || failure.code === "FORMAT_UNSUPPORTED"
+
 /** There is no such session: says which one may have been meant. */
 const unknown = ({ command, given }: Call, id: string, store: SessionStore.Service | undefined): Effect.Effect<never, Refusal | SessionStore.SessionStoreError> =>
   Effect.gen(function*() {
     const { directory } = yield* choose(given)
-    const known = store === undefined ? [] : yield* Stream.runCollect(Stream.map(Stream.take(store.list, searched), ({ header }) => header.id))
+    const known: Array<string> = []
+    if (store !== undefined) {
+      yield* Stream.runForEach(Stream.take(store.list, searched), ({ header }) => Effect.sync(() => known.push(header.id))).pipe(
+        // That another session cannot be read is not what was asked.
+        Effect.catchIf(isUnreadable, () => Effect.void)
+      )
+    }
     const meant = nearest(id, known)
     return yield* refuse("SESSION_UNKNOWN", `there is no session ${shownId(id)} in ${directory}`, {
       remedy: known.length === 0

@@ -25,10 +25,12 @@ export const write = (text: string): Effect.Effect<void, Refusal | ReaderGone> =
 /** Prints a value as one line of JSON. */
 export const writeJson = (value: unknown): Effect.Effect<void, Refusal | ReaderGone> => write(`${JSON.stringify(value)}\n`)
 
+/** Why what is told of a work cannot be printed, for whoever would do the work again. `done` is a sentence without its full stop. */
+export const doneAllTheSame = ({ failure }: Refusal, done: string): Refusal => fromFailure({ ...failure, message: `${done}, but ${failure.message}` })
+
 /** Prints what is told of a work that is done. Where it cannot be printed, the failure says that it was done all the same. */
 export const afterwards = (printing: Effect.Effect<void, Refusal | ReaderGone>, done: string): Effect.Effect<void, Refusal | ReaderGone> =>
-  Effect.mapError(printing, (problem) =>
-    problem._tag === "Refusal" ? fromFailure({ ...problem.failure, message: `${done}, but ${problem.failure.message}` }) : problem)
+  Effect.mapError(printing, (problem) => problem._tag === "Refusal" ? doneAllTheSame(problem, done) : problem)
 
 /**
  * Runs a command to its end and returns the exit code. A signal interrupts it, so

@@ -141,6 +141,12 @@ export const run = (args: ReadonlyArray<string>, options: Options & ShellOptions
   return running.ended
 }
 
+/** What was refused: how it ended, and the failure's code, sentence and remedy; all of standard error as the sentence where there is none. */
+export const refusal = ({ code, stderr, stdout }: Ended) => {
+  const [, message = stderr, name, remedy] = /^turnpike: ([^]*)\n {2}code: (.*)\n {2}what to do: (.*)\n$/.exec(stderr) ?? []
+  return { exit: code, stdout, code: name, message, remedy }
+}
+
 /** Whether there is a program that lends a terminal. */
 export const hasTerminal = fs.existsSync("/usr/bin/script")
 

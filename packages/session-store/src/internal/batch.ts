@@ -148,7 +148,7 @@ export const unpacked = (
 ): Result.Result<ReadonlyArray<SessionEvent.SessionEvent>, StoreError> => {
   const { codec, first, last, sum } = batch
   const place = first === last ? `event ${first}` : `events ${first} to ${last}`
-  if (sumOfBatch(session, batch) !== sum) return Result.fail(damaged(id, `${place} cannot be read: their checksum is not that of their bytes`))
+  if (sumOfBatch(session, batch) !== sum) return Result.fail(damaged(id, `${place} cannot be read: the checksum is not that of the bytes`))
   const bytes = unpack(codec, batch.bytes)
   if (bytes === undefined) return Result.fail(unsupported(id, `${place} are packed in a way that this version, or this runtime, does not have (${codec})`))
   let seq = Math.min(Math.max(first, after + 1), last + 1)

@@ -9,7 +9,7 @@ import { createHash } from "node:crypto"
 import { sumOf } from "./checksum.ts"
 import { integer, optional, type Row, text } from "./columns.ts"
 import { inboxFiguresOf, inboxSum, quoted, type Session, unquoted } from "./sessionRows.ts"
-import { damaged, failed, type StoreError, unknown, unsupported } from "./storeFailure.ts"
+import { damagedInbox, failed, type StoreError, unknown, unsupported } from "./storeFailure.ts"
 
 /** What became of a receipt. The numbers stand in the rows: they keep their meaning. */
 const states = { none: 0, waiting: 1, claimed: 2, discarded: 3 } as const
@@ -30,7 +30,7 @@ const entryOf = ({ id, number }: Pick<Session, "id" | "number">, row: Row): Resu
   const seq = integer(row, "seq")
   const record = text(row, "record")
   if (sumOfRecord(number, seq, integer(row, "place"), record) !== integer(row, "sum")) {
-    return Result.fail(damaged(id, `record ${seq} of its inbox cannot be read: the checksum is not that of its text`))
+    return Result.fail(damagedInbox(id, `record ${seq} of its inbox cannot be read: the checksum is not that of its text`))
   }
   const value: unknown = JSON.parse(record)
   // What was parsed is answered, not what was decoded: a copy may lose a field named __proto__.
@@ -44,7 +44,7 @@ const receivedOf = (session: Pick<Session, "id" | "number">, row: Row): Result.R
   Result.flatMap(entryOf(session, row), (entry) =>
     entry.type === "received"
       ? Result.succeed(receiptOf(entry))
-      : Result.fail(damaged(session.id, `record ${entry.seq} of its inbox is no receipt, and its row says that it is one`)))
+      : Result.fail(damagedInbox(session.id, `record ${entry.seq} of its inbox is no receipt, and its row says that it is one`)))
 
 /** Writes how many records there are and how many wait; answers the session as it is then. */
 const writeFigures = (sql: SqlClient, session: Session, inbox: Session["inbox"]): Effect.Effect<Session, SqlError> =>
@@ -133,7 +133,7 @@ interface Waiting {
 /** Reads the rows of the receipts that wait; fails where one is gone that should be there. */
 const waitingOf = (session: Pick<Session, "id" | "number" | "inbox">, rows: ReadonlyArray<Row>): Result.Result<ReadonlyArray<Waiting>, StoreError> => {
   if (rows.length !== session.inbox.pending) {
-    return Result.fail(damaged(session.id, `${rows.length} receipts wait in its inbox, and ${session.inbox.pending} were kept`))
+    return Result.fail(damagedInbox(session.id, `${rows.length} receipts wait in its inbox, and ${session.inbox.pending} were kept`))
   }
   const all: Array<Waiting> = []
   for (const row of rows) {
@@ -238,7 +238,7 @@ export const page = (
     }
     if (entries.length === due) return entries
     yield* gone
-    return yield* damaged(session.id, `record ${seq + entries.length} of its inbox is missing`)
+    return yield* damagedInbox(session.id, `record ${seq + entries.length} of its inbox is missing`)
   })
 
 /** Puts the records of an export in, in their order. */

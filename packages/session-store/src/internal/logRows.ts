@@ -1,6 +1,7 @@
 /** The rows of a log: appending, and reading in pages. */
 import type { InboxEntry, SessionEvent } from "@turnpike/contract"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Statement } from "effect/sql/Statement"
@@ -65,22 +66,36 @@ interface Page {
 const missing = (id: string, first: number, last: number): StoreError =>
   damaged(id, first === last ? `event ${first} is missing` : `events ${first} to ${last} are missing`)
 
-/** The next events behind the cursor; none where there are no rows. */
-const page = (sql: SqlClient, { id, number }: Pick<Session, "id" | "number">, { after, rows }: Cursor): Effect.Effect<Page, SqlError | StoreError> =>
+/** What a row adds to the events up to `last`, or why it cannot be the next one. */
+const rowOf = (
+  { id, number }: Pick<Session, "id" | "number">,
+  batch: Batch,
+  { after, isFirst, last }: { readonly after: number; readonly isFirst: boolean; readonly last: number }
+): Result.Result<Events, StoreError> => {
+  if (batch.first > last + 1) return Result.fail(missing(id, last + 1, batch.first - 1))
+  if (!isFirst && batch.first <= last) return Result.fail(damaged(id, `events ${batch.first} to ${last} are there twice`))
+  return unpacked(id, number, batch, after)
+}
+
+/** The next events behind the cursor; none where there are no rows. Those before one that cannot be read are answered first. */
+const page = (sql: SqlClient, session: Pick<Session, "id" | "number">, { after, rows }: Cursor): Effect.Effect<Page, SqlError | StoreError> =>
   Effect.gen(function*() {
     const found = yield* sql<Row>`select first_seq, last_seq, generation, codec, sum, bytes from batches
-      where session = ${number}
-        and first_seq >= coalesce((select max(first_seq) from batches where session = ${number} and first_seq <= ${after + 1}), 0)
+      where session = ${session.number}
+        and first_seq >= coalesce((select max(first_seq) from batches where session = ${session.number} and first_seq <= ${after + 1}), 0)
       order by first_seq limit ${rows}`
     const events: Array<SessionEvent.SessionEvent> = []
     let last = after
     let size = 0
     for (const [index, row] of found.entries()) {
       const batch = batchOf(row)
-      if (batch.first > last + 1) return yield* missing(id, last + 1, batch.first - 1)
-      if (index > 0 && batch.first <= last) return yield* damaged(id, `events ${batch.first} to ${last} are there twice`)
+      const added = rowOf(session, batch, { after, isFirst: index === 0, last })
+      if (Result.isFailure(added)) {
+        if (events.length > 0) break
+        return yield* added.failure
+      }
       size += batch.bytes.length
-      for (const event of yield* Effect.fromResult(unpacked(id, number, batch, after))) events.push(event)
+      for (const event of added.success) events.push(event)
       last = Math.max(last, batch.last)
     }
     return { events, cursor: { after: last, rows: size < pageBytes ? Math.min(maxRows, rows * 2) : Math.max(1, rows >> 1) } }
@@ -88,7 +103,7 @@ const page = (sql: SqlClient, { id, number }: Pick<Session, "id" | "number">, { 
 
 /**
  * The events from `after` on up to those before `until`, in order. Fails where one
- * of them is missing or cannot be read; `gone` says why rows can be missing that
+ * of them is missing or cannot be read, behind those before it; `gone` says why rows can be missing that
  * are no damage.
  */
 export const read = (

@@ -7,7 +7,7 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { sumOf } from "./checksum.ts"
 import { DamagedColumn, integer, optional, type Row, text } from "./columns.ts"
-import { damaged, type StoreError, unknown, unsupported } from "./storeFailure.ts"
+import { damagedWhole, type StoreError, unknown, unsupported } from "./storeFailure.ts"
 
 /** What the log of a session amounts to, as its holder alone writes it. */
 export interface LogFigures {
@@ -80,7 +80,7 @@ export const inboxFiguresOf = (id: string, number: number, row: Row): Result.Res
   const inbox = { records: integer(row, "inbox_seq"), pending: integer(row, "pending") }
   return inboxSum(number, inbox) === integer(row, "inbox_sum")
     ? Result.succeed(inbox)
-    : Result.fail(damaged(id, "the figures of its inbox cannot be read: their checksum is wrong"))
+    : Result.fail(damagedWhole(id, "the figures of its inbox cannot be read: their checksum is wrong"))
 }
 
 /** The columns of a session with those of its owner. */
@@ -92,9 +92,9 @@ export const sessionOf = (row: Row): Result.Result<Session, StoreError> => {
   const id = text(row, "id") as Scalars.SessionId
   const number = integer(row, "number")
   const header = text(row, "header")
-  if (headerSum(number, header) !== integer(row, "header_sum")) return Result.fail(damaged(id, "its header cannot be read: the checksum is not that of its text"))
+  if (headerSum(number, header) !== integer(row, "header_sum")) return Result.fail(damagedWhole(id, "its header cannot be read: the checksum is not that of its text"))
   const log = { generation: integer(row, "generation"), next: integer(row, "next_seq"), turns: integer(row, "turns"), updated: integer(row, "updated") }
-  if (logSum(number, log) !== integer(row, "log_sum")) return Result.fail(damaged(id, "the figures of its log cannot be read: their checksum is wrong"))
+  if (logSum(number, log) !== integer(row, "log_sum")) return Result.fail(damagedWhole(id, "the figures of its log cannot be read: their checksum is wrong"))
   return Result.map(inboxFiguresOf(id, number, row), (inbox) => ({ number, id, header, log, inbox, lease: leaseOf(row) }))
 }
 

@@ -26,5 +26,19 @@ export const released = (id: string): StoreError =>
 export const damaged = (id: string, what: string): StoreError =>
   failed("SESSION_DAMAGED", `session ${id}: ${what}`, { data: { session_id: id } })
 
+/** Without what cannot be read, nothing of the session can be. */
+export const damagedWhole = (id: string, what: string): StoreError =>
+  failed("SESSION_DAMAGED", `session ${id}: ${what}`, {
+    remedy: "Nothing was changed. Nothing else of the session can be read without it: restore the sessions from a copy, or delete this one with `turnpike sessions delete`.",
+    data: { session_id: id }
+  })
+
+/** What is wrong is in the inbox alone. */
+export const damagedInbox = (id: string, what: string): StoreError =>
+  failed("SESSION_DAMAGED", `session ${id}: ${what}`, {
+    remedy: "Nothing was changed. `turnpike sessions fork` begins a new session with the turns of its log; restore its inbox from a copy.",
+    data: { session_id: id }
+  })
+
 export const unsupported = (id: string, what: string): StoreError =>
   failed("FORMAT_UNSUPPORTED", `session ${id}: ${what}`, { data: { session_id: id } })

@@ -341,6 +341,25 @@ export const facts: ReadonlyArray<Fact> = [
       })
   },
   {
+    name: "what stands before an event that cannot be read can be read, from wherever the reader begins",
+    needs: "damage",
+    run: (store, hooks) =>
+      Effect.gen(function*() {
+        const { close, writer } = yield* begun(store)
+        const events = numbered([...turn(1), ...turn(2), ...turn(3)])
+        const appended = [events.slice(0, 6), events.slice(6, 12), events.slice(12)]
+        for (const some of appended) yield* writer.append(some, { sync: true })
+        yield* close
+        yield* hooks.damage(id, 8)
+        for (const after of [-1, 2]) {
+          const found: Array<SessionEvent.SessionEvent> = []
+          const read = Stream.runForEach(store.read(id, after), (event) => Effect.sync(() => found.push(event)))
+          assert.equal(yield* codeOf(read), "SESSION_DAMAGED")
+          assert.deepEqual(found.filter(({ seq }) => seq < 6), events.slice(after + 1, 6))
+        }
+      })
+  },
+  {
     name: "an event of a later version that may not be passed over is refused, and nothing is changed",
     needs: "plant",
     run: (store, hooks) =>
