@@ -14,6 +14,8 @@ import type * as Scope from "effect/Scope"
 import type { SqlError } from "effect/sql/SqlError"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { pathToFileURL } from "node:url"
 import { integer, oneOf, type Row, text } from "./internal/columns.ts"
 import * as NodeSqlite from "./internal/nodeSqlite.ts"
 import * as Schema from "./internal/schema.ts"
@@ -42,10 +44,6 @@ const pollMillis = 25
 /** Says in the header of the file whose it is: `Tpss`, for `sqlite3` and `file`. */
 const applicationId = 0x54707373
 
-const magic = "SQLite format 3\0"
-const headerLength = 100
-const applicationIdOffset = 68
-
 const foreign = (file: string, what: string): StoreError =>
   failed("STORE_FAILED", `${file} is no store of sessions: ${what}`, {
     retryable: false,
@@ -59,34 +57,52 @@ const unusable = (file: string, cause: unknown): StoreError =>
     data: { place: file }
   })
 
-/** The beginning of a file, or nothing where it is not there or empty. */
-const beginningOf = (file: string): Buffer => {
-  const header = Buffer.alloc(headerLength)
-  const descriptor = fs.openSync(file, "r")
+/** Makes an empty file where there is none, that nobody but its owner can read; answers how many bytes there are. */
+const makeFile = (file: string): number => {
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
   try {
-    return header.subarray(0, fs.readSync(descriptor, header, 0, headerLength, 0))
+    // It is new, so that nobody has it open yet.
+    fs.closeSync(fs.openSync(file, "wx", 0o600))
+    return 0
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause
+    return fs.statSync(file).size
+  }
+}
+
+/** What SQLite begins a file with, in bytes. */
+const headerLength = 100
+
+/** Whose file it is, by its header alone: nothing is locked, made beside it or changed. */
+const ownerOf = (file: string): unknown => {
+  const url = pathToFileURL(file)
+  url.search = "?immutable=1"
+  const database = new DatabaseSync(url, { readOnly: true })
+  try {
+    return database.prepare("PRAGMA application_id").get()?.["application_id"]
   } finally {
-    fs.closeSync(descriptor)
+    database.close()
   }
 }
 
 /**
- * Looks at a file before SQLite does, which would change one that is not ours. Makes
- * an empty one where there is none, that nobody but its owner can read.
+ * Looks at a file before it is opened to be used, which would change one that is not
+ * ours. SQLite looks, and nothing else may: whoever closes a descriptor of a file lets
+ * go of all locks that the process has on it, and other connections of this process
+ * would go on without theirs (https://sqlite.org/howtocorrupt.html, section 2.2).
  */
 const prepareFile = (file: string): Effect.Effect<void, StoreError> =>
-  Effect.try({
-    try: () => {
-      fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
-      fs.closeSync(fs.openSync(file, "a", 0o600))
-      return beginningOf(file)
-    },
-    catch: (cause) => unusable(file, cause)
-  }).pipe(Effect.flatMap((header) => {
-    if (header.length === 0) return Effect.void
-    if (header.toString("latin1", 0, magic.length) !== magic || header.length < headerLength) return Effect.fail(foreign(file, "it is not a SQLite database"))
-    return header.readUInt32BE(applicationIdOffset) === applicationId ? Effect.void : Effect.fail(foreign(file, "it is a SQLite database of another program"))
-  }))
+  Effect.gen(function*() {
+    const noDatabase = foreign(file, "it is not a SQLite database")
+    const length = yield* Effect.try({ try: () => makeFile(file), catch: (cause) => unusable(file, cause) })
+    if (length === 0) return
+    if (length < headerLength) return yield* noDatabase
+    const owner = yield* Effect.try({
+      try: () => ownerOf(file),
+      catch: (cause) => NodeSqlite.codeOf(cause) === NodeSqlite.codes.notADatabase ? noDatabase : unusable(file, cause)
+    })
+    if (owner !== applicationId) return yield* foreign(file, "it is a SQLite database of another program")
+  })
 
 /** A file as it lies on the disk: its name may come to mean another one. */
 type Identity = `${bigint}:${bigint}` | undefined

@@ -59,6 +59,21 @@ describe("a file of sessions", () => {
       for (const store of stores) assert.deepStrictEqual(yield* store.header(id), header)
     }))
 
+  it.live.skipIf(!fs.existsSync("/proc/locks"))("stays locked for a store of this process while others are opened and closed in it", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporary
+      const first = yield* open(directory)
+      yield* first.create(header)
+      const { ino } = fs.statSync(Sqlite.fileIn(directory))
+      const locks = () => fs.readFileSync("/proc/locks", "utf8").split("\n").filter((line) => line.includes(`:${ino} `)).map((line) => line.replace(/^\d+: */u, ""))
+      const held = locks()
+      assert.isAbove(held.length, 0)
+      yield* once(directory, (second) => second.header(id))
+      assert.deepStrictEqual(locks(), held)
+      assert.strictEqual((yield* failureOf(Effect.scoped(SqliteSessionStore.make({ file: directory })))).code, "STORE_FAILED")
+      assert.deepStrictEqual(locks(), held)
+    }))
+
   it.live("is left alone where it is something else, to the byte", () =>
     Effect.gen(function*() {
       const directory = yield* temporary
