@@ -211,7 +211,7 @@ export const rows: ReadonlyArray<Row> = [
       return bench.run({ task: "second", program })
     }
   },
-  ...stops(["--allow-tool=execute", "--permission=allow-listed"]),
+  ...stops("claude", ["--allow-tool=execute", "--permission=allow-listed"]),
   ...hostilePrompts,
   hostile("2 MB", twoMegabytes),
   twoRuns,

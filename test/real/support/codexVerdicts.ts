@@ -282,7 +282,7 @@ export const rows: ReadonlyArray<Row> = [
       }
     }
   },
-  ...stops(mayExecute),
+  ...stops("codex", mayExecute),
   ...hostilePrompts,
   {
     name: "a prompt: $skill-creator, the name of a skill",

@@ -191,7 +191,7 @@ export const rows: ReadonlyArray<Row> = [
   },
   ...resumeRows(kept),
   torn(kept),
-  ...stops(["--allow-tool=execute", "--permission=allow-listed"], 4),
+  ...stops("copilot", ["--allow-tool=execute", "--permission=allow-listed"], 4),
   {
     name: "instructions and a model of the caller's, also when the session is resumed",
     cell: success,

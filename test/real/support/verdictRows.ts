@@ -19,11 +19,15 @@ export const script = (bench: Bench, cli: RealCli, body: string, interpreter = "
   return file
 }
 
-/** Kills the CLI's own process, found by its path and first argument: not what contains it. */
+/** Signals the CLI's own process, found by its path and first argument: not what contains it. Answers how many there were. */
+const signal = (bench: Bench, cli: RealCli, argument: string, name: NodeJS.Signals): number => {
+  const own = bench.processes().filter(({ command }) => command.startsWith(`${programOf(cli)} ${argument}`))
+  for (const { pid } of own) process.kill(pid, name)
+  return own.length
+}
+
 export const kill = (bench: Bench, cli: RealCli, argument: string): void => {
-  for (const { command, pid } of bench.processes()) {
-    if (command.startsWith(`${programOf(cli)} ${argument}`)) process.kill(pid, "SIGKILL")
-  }
+  signal(bench, cli, argument, "SIGKILL")
 }
 
 export const status = (code: number, error: Failure.FailureCode): Row => ({
@@ -90,7 +94,7 @@ export const killed = (product: string, end: (bench: Bench) => void): Row => ({
 })
 
 /** Signals the run once a tool of it runs for sure. CLIs refuse a bare sleep; this tool says something and does not end. */
-const signalInTool = async (bench: Bench, args: ReadonlyArray<string>, signals: ReadonlyArray<NodeJS.Signals>): Promise<Told> => {
+const signalInTool = async (bench: Bench, args: ReadonlyArray<string>, signals: ReadonlyArray<NodeJS.Signals>, before = () => {}): Promise<Told> => {
   let send: (name: NodeJS.Signals) => void = () => {}
   const run = bench.run({
     task: "run it",
@@ -101,6 +105,7 @@ const signalInTool = async (bench: Bench, args: ReadonlyArray<string>, signals: 
     }
   })
   await eventually("the tool", bench.processes, (all) => all.some(({ command }) => command === "sleep 300"))
+  before()
   for (const [index, name] of signals.entries()) {
     if (index > 0) await new Promise((resolve) => setTimeout(resolve, 20))
     send(name)
@@ -109,7 +114,7 @@ const signalInTool = async (bench: Bench, args: ReadonlyArray<string>, signals: 
 }
 
 /** All ways in which a turn is stopped from outside. `mayExecute` are the flags with which a tool runs unasked. */
-export const stops = (mayExecute: ReadonlyArray<string>, limit = 3): ReadonlyArray<Row> => [
+export const stops = (cli: RealCli, mayExecute: ReadonlyArray<string>, limit = 3): ReadonlyArray<Row> => [
   {
     name: "Ctrl-C while the answer streams",
     cell: cancelled("graceful"),
@@ -138,7 +143,12 @@ export const stops = (mayExecute: ReadonlyArray<string>, limit = 3): ReadonlyArr
       })
   },
   { name: "Ctrl-C while a tool runs", cell: cancelled("graceful"), play: (bench) => signalInTool(bench, mayExecute, ["SIGINT"]) },
-  { name: "Ctrl-C twice while a tool runs", cell: cancelled("hard"), play: (bench) => signalInTool(bench, mayExecute, ["SIGINT", "SIGINT"]) },
+  {
+    name: "Ctrl-C twice while a tool runs",
+    cell: cancelled("hard"),
+    // Frozen, so that it does not end its turn before the second one comes.
+    play: (bench) => signalInTool(bench, mayExecute, ["SIGINT", "SIGINT"], () => assert.isAbove(signal(bench, cli, "", "SIGSTOP"), 0))
+  },
   {
     name: "the time limit",
     cell: { reason: "timeout", success: false, exit: 3, error: "TIME_LIMIT" },
