@@ -10,6 +10,7 @@ import { SessionStore } from "@turnpike/kernel"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { SqlError } from "effect/sql/SqlError"
 import * as fs from "node:fs"
@@ -51,6 +52,8 @@ const foreign = (file: string, what: string): StoreError =>
     data: { place: file }
   })
 
+const ofAnother = (file: string): StoreError => foreign(file, "it is a SQLite database of another program")
+
 const unusable = (file: string, cause: unknown): StoreError =>
   failed("STORE_FAILED", `the sessions in ${file} cannot be opened: ${cause instanceof Error ? cause.message : String(cause)}`, {
     remedy: "Check that the directory is there and may be written to, or name another one.",
@@ -73,7 +76,10 @@ const makeFile = (file: string): number => {
 /** What SQLite begins a file with, in bytes. */
 const headerLength = 100
 
-/** Whose file it is, by its header alone: nothing is locked, made beside it or changed. */
+/**
+ * Whose file it is, by that file alone: nothing is locked, made beside it or changed.
+ * Throws `corrupt` also where a crash left a part of it in its WAL or journal.
+ */
 const ownerOf = (file: string): unknown => {
   const url = pathToFileURL(file)
   url.search = "?immutable=1"
@@ -97,11 +103,12 @@ const prepareFile = (file: string): Effect.Effect<void, StoreError> =>
     const length = yield* Effect.try({ try: () => makeFile(file), catch: (cause) => unusable(file, cause) })
     if (length === 0) return
     if (length < headerLength) return yield* noDatabase
-    const owner = yield* Effect.try({
-      try: () => ownerOf(file),
-      catch: (cause) => NodeSqlite.codeOf(cause) === NodeSqlite.codes.notADatabase ? noDatabase : unusable(file, cause)
-    })
-    if (owner !== applicationId) return yield* foreign(file, "it is a SQLite database of another program")
+    const owner = yield* Effect.result(Effect.try({ try: () => ownerOf(file), catch: (cause) => ({ cause, code: NodeSqlite.codeOf(cause) }) }))
+    if (Result.isSuccess(owner)) return owner.success === applicationId ? undefined : yield* ofAnother(file)
+    const { cause, code } = owner.failure
+    if (code === NodeSqlite.codes.notADatabase) return yield* noDatabase
+    // With what lies beside the file SQLite may make a whole of it. Whose it is then, is looked at before tables are made.
+    if (code !== NodeSqlite.codes.corrupt) return yield* unusable(file, cause)
   })
 
 /** A file as it lies on the disk: its name may come to mean another one. */
@@ -120,6 +127,7 @@ const prepareTables = (file: string, run: NodeSqlite.Run): Effect.Effect<void, S
     if ((yield* tables).length > 0 && integer(yield* oneOf(sql`select version from turnpike_store`), "version") === Schema.version) return
     const isNew = Effect.gen(function*() {
       if ((yield* tables).length > 0) return false
+      if (integer(yield* oneOf(sql`select count(*) as tables from sqlite_schema`), "tables") > 0) return yield* ofAnother(file)
       // In the same commit as the tables, and before the WAL, so that the file itself always has it.
       yield* sql.unsafe(`PRAGMA application_id=${applicationId}`).unprepared
       return true

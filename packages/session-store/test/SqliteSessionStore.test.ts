@@ -102,6 +102,45 @@ describe("a file of sessions", () => {
       }
     }))
 
+  /** Copies a file that is open, with its WAL, as a crash leaves it at the beginning of a checkpoint: its first page is the new one, and says that there are more. */
+  const crashed = (file: string, copy: string) => {
+    for (const suffix of ["", "-wal"]) fs.copyFileSync(`${file}${suffix}`, `${copy}${suffix}`)
+    const whole = `${copy}-whole`
+    for (const suffix of ["", "-wal"]) fs.copyFileSync(`${file}${suffix}`, `${whole}${suffix}`)
+    const database = new DatabaseSync(whole)
+    database.exec("pragma wal_checkpoint(truncate)")
+    database.close()
+    const bytes = fs.readFileSync(copy)
+    assert.isBelow(bytes.length, fs.statSync(whole).size)
+    fs.writeFileSync(copy, Buffer.concat([fs.readFileSync(whole).subarray(0, 4096), bytes.subarray(4096)]))
+    fs.rmSync(whole)
+  }
+
+  it.live("is whole with its WAL though a crash left it half written", () =>
+    Effect.gen(function*() {
+      const [directory, other] = [yield* temporary, yield* temporary]
+      const store = yield* open(directory)
+      yield* store.create(header)
+      for (let key = 0; key < 20; key++) yield* store.receive(id, { kind: "followup", text: `${key}`.repeat(5_000), source: "test" })
+      crashed(Sqlite.fileIn(directory), Sqlite.fileIn(other))
+      assert.deepStrictEqual((yield* once(other, (copy) => copy.pending(id))).nextTurn, (yield* store.pending(id)).nextTurn)
+    }))
+
+  it.live("is not made of another program's that a crash left half written", () =>
+    Effect.gen(function*() {
+      const [directory, other] = [yield* temporary, yield* temporary]
+      const file = Sqlite.fileIn(directory)
+      const database = new DatabaseSync(file)
+      database.exec("pragma journal_mode=wal; create table mine (a); insert into mine values (1); pragma wal_checkpoint; insert into mine values (zeroblob(50000))")
+      crashed(file, Sqlite.fileIn(other))
+      database.close()
+      assert.deepStrictEqual((yield* failureOf(open(other))).message, `${Sqlite.fileIn(other)} is no store of sessions: it is a SQLite database of another program`)
+      const left = new DatabaseSync(Sqlite.fileIn(other))
+      assert.deepStrictEqual(left.prepare("select name from sqlite_schema union all select length(a) from mine").all().map(({ name }) => name), ["mine", 1, 50_000])
+      assert.strictEqual(left.prepare("pragma application_id").get()?.["application_id"], 0)
+      left.close()
+    }))
+
   it.live("is made anew where it is empty, as a crash before the first commit leaves it", () =>
     Effect.gen(function*() {
       const directory = yield* temporary
