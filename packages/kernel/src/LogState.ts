@@ -356,9 +356,9 @@ export const closers = (state: LogState): ReadonlyArray<SessionEvent.SessionEven
  * they were claimed: all of a turn of which nothing left, and otherwise those
  * that no message of the turn is.
  *
- * A store whose inbox and log are no one commit writes them before the closers,
- * and leaves out those that a receipt repeats already: a second crash between
- * the two then doubles and loses none.
+ * Those that a receipt repeats already are left out: a store whose inbox and log are
+ * no one commit writes them before the closers, so that a second crash between the
+ * two doubles and loses none, and such a session may be imported.
  */
 export const unspent = ({ open }: LogState): ReadonlyArray<InboxEntry.ReceiptId> =>
   open === undefined ? [] : isNotStarted(open) ? open.claimed : open.claimed.filter((id) => open.unwritten.has(id))

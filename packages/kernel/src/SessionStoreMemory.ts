@@ -130,8 +130,8 @@ export const make: Effect.Effect<SessionStore.Service> = Effect.sync(() => {
     const requeued: Array<InboxEntry.Receipt> = []
     for (const id of LogState.unspent(kept.state)) {
       const lost = kept.inbox.receipts.get(id)
-      // What a restored log claimed may be of an inbox that was not restored with it.
-      if (lost === undefined) continue
+      // What a restored log claimed may be of an inbox that was not restored with it, or of one in which it waits again already.
+      if (lost === undefined || kept.inbox.entries.some((entry) => entry.type === "received" && entry.retry_of === id)) continue
       const { kind, source, text } = lost
       const again = receive(kept, { kind, source, text, retry_of: id }, time)
       if (Result.isSuccess(again)) requeued.push(again.success.receipt)

@@ -34,41 +34,66 @@ const lineOf = (record: Parameters<typeof LogLine.encode>[0]): string => `${LogL
 
 const textOf = (records: ReadonlyArray<Parameters<typeof LogLine.encode>[0]>): string => records.map(lineOf).join("")
 
-/** What the turn that is open at the end of events has claimed. */
-const claimedByOpenTurn = () => {
-  const claimed = new Set<InboxEntry.ReceiptId>()
+/** What was claimed by turns that recovery has closed, and may have been put back by it. */
+interface Recovered {
+  readonly take: (events: ReadonlyArray<SessionEvent.SessionEvent>) => void
+  readonly has: (id: InboxEntry.ReceiptId) => boolean
+}
+
+/** `forkedEvents` are those that a session has of its parent, whose claims are of another inbox. */
+const recovered = (forkedEvents: number): Recovered => {
+  let open: Array<InboxEntry.ReceiptId> = []
+  const ids = new Set<InboxEntry.ReceiptId>()
   return {
-    claimed,
-    take: (events: ReadonlyArray<SessionEvent.SessionEvent>): void => {
-      for (const { data, type } of events as ReadonlyArray<SessionEvent.Body>) {
-        if (type === "turn/start" || type === "turn/end") claimed.clear()
-        else if (type === "inbox/claimed") for (const id of data.ids) claimed.add(id)
+    take: (events) => {
+      for (const event of events) {
+        if (event.seq < forkedEvents) continue
+        if (event.type === "turn/start") open = []
+        else if (event.type === "inbox/claimed") open.push(...event.data.ids)
+        else if (event.type === "turn/end" && event.data.verdict.type === "interrupted") for (const id of open) ids.add(id)
       }
-    }
+    },
+    has: (id) => ids.has(id)
   }
 }
 
 /**
  * A session in pieces of one or more whole lines. What is committed while it is
  * read may be in it, or not; a prompt is in it once, even if the turn that took it
- * is closed meanwhile as one that a crash left. Fails with `SESSION_UNKNOWN`, and as
+ * begins meanwhile, or is closed as one that a crash left. Fails with `SESSION_UNKNOWN`, and as
  * the store's streams do.
  */
 export const lines = (store: SessionStore.Service, id: Scalars.SessionId): Stream.Stream<string, StoreError> =>
   Stream.unwrap(Effect.map(store.header(id), (header) => {
     let events = 0
     let records = 0
-    const open = claimedByOpenTurn()
-    // The turn is open in what was read of the log: that its prompt waits again, and all that came then, is later.
-    const isLater = (entry: InboxEntry.InboxEntry) =>
-      entry.type === "received" && entry.retry_of !== undefined && open.claimed.has(entry.retry_of)
+    let seen = -1
+    /** By what was told of the log, and by all that was read of it. */
+    const [told, now] = [recovered(header.parent?.events ?? 0), recovered(header.parent?.events ?? 0)]
+    const see = (all: ReadonlyArray<SessionEvent.SessionEvent>) => {
+      now.take(all)
+      seen = all.at(-1)?.seq ?? seen
+    }
+    /**
+     * Whether a record is of after what was read of the log, and so are all behind it:
+     * it puts back what a turn had taken which recovery has closed since then.
+     */
+    const isLater = (entry: InboxEntry.InboxEntry): Effect.Effect<boolean, StoreError> => {
+      const lost = entry.type === "received" ? entry.retry_of : undefined
+      if (lost === undefined || told.has(lost)) return Effect.succeed(false)
+      return Effect.map(
+        Stream.runForEachArray(store.read(id, seen), (all) => Effect.sync(() => see(all))),
+        () => now.has(lost)
+      )
+    }
     return Stream.succeed(lineOf(header)).pipe(
       Stream.concat(Stream.mapArray(store.read(id, -1), (all) => {
         events += all.length
-        open.take(all)
+        told.take(all)
+        see(all)
         return [textOf(all)]
       })),
-      Stream.concat(Stream.mapArray(Stream.takeUntil(store.inbox(id), isLater, { excludeLast: true }), (all) => {
+      Stream.concat(Stream.mapArray(Stream.takeUntilEffect(store.inbox(id), isLater, { excludeLast: true }), (all) => {
         records += all.length
         return [textOf(all)]
       })),

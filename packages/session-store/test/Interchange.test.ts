@@ -105,6 +105,48 @@ describe("a session as lines", () => {
       assert.deepStrictEqual((yield* other.pending(id)).nextTurn.map(({ text }) => text), ["first", "second"])
     }))
 
+  it.effect("has a prompt once, though the turn that took it was begun, cut off and closed while it is read", () =>
+    Effect.gen(function*() {
+      const store = yield* filled(Log.log(Log.turn(1, "one")))
+      const before = yield* exported(store)
+      const crashes = Effect.scoped(Effect.gen(function*() {
+        const writer = yield* store.open(id, "who is killed")
+        yield* writer.append(Log.log([...Log.turn(1, "one"), Log.turnStart(2), Log.claimed(2, "r-1"), Log.stepStart()]).slice(5), { sync: true })
+      }))
+      const recovers = Effect.scoped(Effect.asVoid(store.open(id, "who comes after the crash")))
+      const meanwhile: SessionStore.Service = {
+        ...store,
+        inbox: (session) => Stream.unwrap(Effect.as(Effect.andThen(crashes, recovers), store.inbox(session)))
+      }
+      assert.strictEqual(yield* exported(meanwhile), before)
+      assert.deepStrictEqual((yield* store.pending(id)).nextTurn.map(({ retry_of, text }) => [retry_of, text]), [["r-1", "first"], [undefined, "second"]])
+    }))
+
+  it.effect("has what was received after a prompt that waits again, whatever says that it does", () =>
+    Effect.gen(function*() {
+      // A store whose inbox and log are no one commit, and whose writer died between the two.
+      for (const events of [Log.log([Log.turnStart(1), Log.claimed(1, "r-1"), Log.stepStart()]), []]) {
+        const store = yield* filled(events)
+        yield* store.receive(id, { kind: "followup", text: "first", source: "user", retry_of: "r-1" })
+        yield* store.receive(id, { kind: "followup", text: "later", source: "user" })
+        const lines = (yield* exported(store)).trimEnd().split("\n").map((line) => JSON.parse(line) as { readonly type: string; readonly text?: string })
+        assert.deepStrictEqual(lines.flatMap(({ text, type }) => type === "received" ? [text] : []), ["first", "second", "third", "first", "later"])
+      }
+    }))
+
+  it.effect("is put in order elsewhere without putting a prompt back that waits again already", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const from = yield* filled(Log.log([Log.turnStart(1), Log.claimed(1, "r-1"), Log.stepStart()]))
+      yield* from.receive(id, { kind: "followup", text: "first", source: "user", retry_of: "r-1" })
+      const file = yield* exported(from)
+      for (const store of [yield* SessionStoreMemory.make, yield* SqliteSessionStore.make({ directory: yield* Directory.temporary })]) {
+        yield* Interchange.restore(store, chunksOf(file))
+        const { recovery } = yield* Effect.scoped(store.open(id, "the test"))
+        assert.deepStrictEqual([recovery.closed.map(({ type }) => type), recovery.requeued], [["step/end", "turn/end"], []])
+        assert.deepStrictEqual((yield* store.pending(id)).nextTurn.map(({ retry_of, text }) => [retry_of, text]), [["r-1", "first"], [undefined, "second"]])
+      }
+    })))
+
   it.effect("keeps what a later version may have written, and what plugins have", () =>
     Effect.gen(function*() {
       const later = { type: "later/thing", ignorable: true, data: { n: 1 } } as unknown as SessionEvent.Body

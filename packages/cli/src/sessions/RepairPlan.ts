@@ -49,12 +49,15 @@ export const scan = (): Scan => {
 }
 
 /** What opening the session would write, from its log and from what its inbox has received. */
-export const plan = (state: LogState.LogState, receipts: ReadonlyMap<InboxEntry.ReceiptId, InboxEntry.Receipt>): Repair => ({
-  closed: LogState.closers(state),
-  cutBytes: 0,
-  // What a log claimed that was imported without its inbox is not there to be put back.
-  requeued: LogState.unspent(state).flatMap((id) => receipts.get(id) ?? [])
-})
+export const plan = (state: LogState.LogState, receipts: ReadonlyMap<InboxEntry.ReceiptId, InboxEntry.Receipt>): Repair => {
+  const repeated = new Set([...receipts.values()].map(({ retry_of }) => retry_of))
+  return {
+    closed: LogState.closers(state),
+    cutBytes: 0,
+    // What a log claimed that was imported without its inbox is not there to be put back.
+    requeued: LogState.unspent(state).flatMap((id) => repeated.has(id) ? [] : receipts.get(id) ?? [])
+  }
+}
 
 const outcome = (code: SessionEvent.Of<"tool/result">["data"]["error_code"]): string =>
   code === "TOOL_NOT_STARTED" ? "it had certainly not begun" : "nobody knows what it did"

@@ -54,6 +54,8 @@ describe("a repair", () => {
       "12 bytes behind the last whole record were cut off",
       "message r-1 was put back into the inbox as r-3: “text of r-3”"
     ])
+    // One of them waits again already.
+    assert.deepStrictEqual(planned(cut, receipt("r-1"), receipt("r-2"), receipt("r-3", "r-1")).plan.requeued, [receipt("r-2")])
     // Of an inbox that was not imported with its log.
     assert.deepStrictEqual(planned(cut).plan.requeued, [])
   })

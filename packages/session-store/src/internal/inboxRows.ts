@@ -77,6 +77,19 @@ const findReceipt = (sql: SqlClient, session: Session, id: InboxEntry.ReceiptId)
 export const receiptWithId = (sql: SqlClient, session: Session, id: InboxEntry.ReceiptId): Effect.Effect<InboxEntry.Receipt | undefined, SqlError | StoreError> =>
   Effect.map(findReceipt(sql, session, id), (found) => found?.receipt)
 
+/** Whether another receipt repeats this one, whatever has become of it. */
+export const isRepeated = (sql: SqlClient, session: Session, id: InboxEntry.ReceiptId): Effect.Effect<boolean, SqlError | StoreError> =>
+  Effect.gen(function*() {
+    const found = yield* findReceipt(sql, session, id)
+    if (found === undefined) return false
+    // One that repeats it stands in its place.
+    for (const row of yield* sql<Row>`select seq, record, place, sum from inbox
+      where session = ${session.number} and place = ${found.place} and receipt is not null`) {
+      if ((yield* Effect.fromResult(receivedOf(session, row))).retry_of === id) return true
+    }
+    return false
+  })
+
 interface Receiving {
   readonly received: SessionStore.Received
   readonly session: Session

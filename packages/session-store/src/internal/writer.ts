@@ -55,8 +55,8 @@ export const take = (
     let current = session
     for (const receipt of LogState.unspent(state)) {
       const lost = yield* Inbox.receiptWithId(sql, current, receipt)
-      // What a restored log claimed may be of an inbox that was not restored with it.
-      if (lost === undefined) continue
+      // What a restored log claimed may be of an inbox that was not restored with it, or of one in which it waits again already.
+      if (lost === undefined || (yield* Inbox.isRepeated(sql, current, receipt))) continue
       const { kind, source, text } = lost
       const again = yield* Inbox.receive(sql, current, { kind, source, text, retry_of: receipt }, time)
       requeued.push(again.received.receipt)
