@@ -69,6 +69,7 @@ const makeFile = (file: string): number => {
     return 0
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause
+    fs.accessSync(file, fs.constants.R_OK | fs.constants.W_OK)
     return fs.statSync(file).size
   }
 }

@@ -189,7 +189,7 @@ describe("a disk that is mounted to be read only", () => {
   const cases: ReadonlyArray<readonly [Kind, answer: (directory: string) => RegExp]> = [
     [sqlite, (directory) => {
       const file = path.join(directory, SqliteSessionStore.fileName)
-      return new RegExp(`^STORE_FAILED: the sessions in ${file} cannot be opened: EROFS: read-only file system, open '${file}'$`, "u")
+      return new RegExp(`^STORE_FAILED: the sessions in ${file} cannot be opened: EROFS: read-only file system, access '${file}'$`, "u")
     }],
     [jsonl, (directory) => new RegExp(`^STORE_FAILED: the sessions cannot be kept in ${directory}/owners/\\S+ \\(unlink\\): EROFS: read-only file system, unlink '.*'$`, "u")]
   ]
