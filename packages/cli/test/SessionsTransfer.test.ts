@@ -180,7 +180,7 @@ describe.concurrent("turnpike sessions import", () => {
       const lines = yield* output(home, "sessions", "export", "demo")
       const flipped = Buffer.from(lines)
       flipped[lines.indexOf("the second prompt")]! ^= 4
-      const damaged = "Nothing was put in. Export the session again, or use a copy of the file that is whole. A file has one session."
+      const damaged = "Nothing was put in. Export the session again, or use a copy of the file that is whole."
       const foreign = "Nothing was put in. Name a file that it wrote, as it wrote it."
       const cases: ReadonlyArray<readonly [content: string | Uint8Array, code: string, message: RegExp, remedy: string]> = [
         ["", "SESSION_DAMAGED", /^FILE is not what `turnpike sessions export` writes: line 1 is missing: /, foreign],
@@ -190,9 +190,9 @@ describe.concurrent("turnpike sessions import", () => {
         [lines.slice(0, -1), "SESSION_DAMAGED", /^FILE was not imported: line 14 was cut off/, damaged],
         [lines.slice(0, lines.lastIndexOf("{")), "SESSION_DAMAGED", /^FILE was not imported: line 14 is missing: the file ends before its last line/, damaged],
         [flipped, "SESSION_DAMAGED", /^FILE was not imported: line 10 is no event of a log: its checksum/, damaged],
-        [`${lines}${lines}`, "SESSION_DAMAGED", /^FILE was not imported: line 15 begins another session, and a file has one$/, damaged],
+        [`${lines}${lines}`, "SESSION_DAMAGED", /^FILE was not imported: line 15 begins another session, and a file has one$/, "Nothing was put in. Cut the file in two before line 15, and import each part."],
         [lines.replaceAll("\n", "\r\n"), "SESSION_DAMAGED", /^FILE is not what/, foreign],
-        [`{"type":"session","format":2,"id":"demo"}\n`, "FORMAT_UNSUPPORTED", /^FILE was not imported: line 1 /, "Nothing was put in. Update Turnpike."]
+        [`{"type":"session","format":2,"id":"demo"}\n`, "FORMAT_UNSUPPORTED", /^FILE was not imported: line 1 is a header of a session of a later version: /, "Nothing was put in. Update Turnpike."]
       ]
       const other = yield* Scratch.directory
       for (const [content, code, message, remedy] of cases) {

@@ -122,10 +122,13 @@ const failed = (code: "SESSION_DAMAGED" | "FORMAT_UNSUPPORTED", line: number, me
 const damaged = (line: number, message: string): StoreError =>
   failed("SESSION_DAMAGED", line, message, "Nothing was put in. Export the session again, or use a copy of the file that is whole.")
 
-const faultAt = (line: number, { kind, message }: LogLine.Fault, what: string): StoreError =>
+const faultAt = (line: number, { kind, message }: LogLine.Fault, article: "a" | "an", what: string): StoreError =>
   kind === "newer"
-    ? failed("FORMAT_UNSUPPORTED", line, `is ${what} of a later version: ${message}`, "Nothing was put in. Update Turnpike.")
+    ? failed("FORMAT_UNSUPPORTED", line, `is ${article} ${what} of a later version: ${message}`, "Nothing was put in. Update Turnpike.")
     : damaged(line, `is no ${what}: ${message}`)
+
+const another = (line: number): StoreError =>
+  failed("SESSION_DAMAGED", line, "begins another session, and a file has one", `Nothing was put in. Cut the file in two before line ${line}, and import each part.`)
 
 interface Line {
   /** From 1. */
@@ -234,7 +237,7 @@ export const restore = (
     const first = yield* next
     if (first === undefined) return yield* damaged(1, "is missing: there is nothing to put in")
     const header = decodeHeader(first.bytes)
-    if (Result.isFailure(header)) return yield* faultAt(first.number, header.failure, "header of a session")
+    if (Result.isFailure(header)) return yield* faultAt(first.number, header.failure, "a", "header of a session")
     let sofar: Imported = { header: header.success, events: 0, records: 0 }
     let state = LogState.empty()
     let isInbox = false
@@ -258,7 +261,7 @@ export const restore = (
         return Result.succeed(record.success)
       }
       const end = endOf(bytes)
-      if (end === undefined) return Result.fail(isInbox ? faultAt(number, record.failure, "record of an inbox") : faultAt(number, event.failure, "event of a log"))
+      if (end === undefined) return Result.fail(isInbox ? faultAt(number, record.failure, "a", "record of an inbox") : faultAt(number, event.failure, "an", "event of a log"))
       return end.events === sofar.events && end.records === sofar.records
         ? Result.succeed(undefined)
         : Result.fail(damaged(
@@ -277,8 +280,7 @@ export const restore = (
       isChecked = true
       return Effect.flatMap(next, (line) => {
         if (line === undefined) return Effect.undefined
-        const isHeader = Result.isSuccess(decodeHeader(line.bytes))
-        return Effect.fail(damaged(line.number, isHeader ? "begins another session, and a file has one" : "stands behind the last line"))
+        return Effect.fail(Result.isSuccess(decodeHeader(line.bytes)) ? another(line.number) : damaged(line.number, "stands behind the last line"))
       })
     })
 

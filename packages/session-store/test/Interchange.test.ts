@@ -187,7 +187,7 @@ describe("a session as lines", () => {
       const end = (events: number, records: number) => LogLine.encode({ type: "end", events, records } as { readonly type: string })
       assert.strictEqual(yield* why(""), "SESSION_DAMAGED: line 1 is missing: there is nothing to put in")
       assert.strictEqual(yield* why("{\n"), "SESSION_DAMAGED: line 1 is no header of a session: it is not JSON")
-      assert.match(yield* why(replaced(0, JSON.stringify({ ...header, format: 2 }))), /^FORMAT_UNSUPPORTED: line 1 is header of a session of a later version: /u)
+      assert.match(yield* why(replaced(0, JSON.stringify({ ...header, format: 2 }))), /^FORMAT_UNSUPPORTED: line 1 is a header of a session of a later version: /u)
       assert.strictEqual(yield* why(replaced(2, lines[2]!.replace("step", "stop"))), "SESSION_DAMAGED: line 3 is no event of a log: its checksum is not that of its bytes")
       assert.match(yield* why(replaced(2)), /^SESSION_DAMAGED: line 3 breaks a rule of the log: /u)
       assert.strictEqual(yield* why(replaced(7, lines[1]!)), "SESSION_DAMAGED: line 8 is an event of the log, behind the records of the inbox")

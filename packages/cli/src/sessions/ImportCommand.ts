@@ -34,11 +34,19 @@ const told = (name: string, directory: string, failure: Failure.Failure): Refusa
         remedy: "The session that is there is as it was. Name another directory with --data-dir, or delete that session first."
       })
     case "SESSION_DAMAGED":
-      return fromFailure(
-        lineOf(failure) === 1
-          ? { ...failure, message: `${file} is not what \`turnpike sessions export\` writes: ${failure.message}`, remedy: "Nothing was put in. Name a file that it wrote, as it wrote it." }
-          : { ...failure, message: `${file} was not imported: ${failure.message}`, remedy: "Nothing was put in. Export the session again, or use a copy of the file that is whole. A file has one session." }
-      )
+      if (lineOf(failure) === 1) {
+        return fromFailure({
+          ...failure,
+          message: `${file} is not what \`turnpike sessions export\` writes: ${failure.message}`,
+          remedy: "Nothing was put in. Name a file that it wrote, as it wrote it."
+        })
+      }
+      return fromFailure({
+        ...failure,
+        message: `${file} was not imported: ${failure.message}`,
+        // What the store says of a session is meant for one that is in it.
+        ...(lineOf(failure) === undefined ? { remedy: "Nothing was put in. Export the session again." } : {})
+      })
     default:
       return fromFailure({ ...failure, message: `${file} was not imported: ${failure.message}` })
   }

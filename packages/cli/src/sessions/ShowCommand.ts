@@ -94,7 +94,7 @@ const text = ({ digest, pending, summary, turns }: Shown, style: Style.Style): s
     field("used", `${TurnText.usage(usage)}${untold > 0 && untold < digest.turns.length ? `; of ${untold} turn${untold === 1 ? "" : "s"} it is not known` : ""}`),
     "",
     style.paint("bold", `${summary.events} events in ${digest.turns.length} turn${digest.turns.length === 1 ? "" : "s"}`),
-    ...(left === 0 ? [] : [style.paint("dim", `  ${left} earlier ones are not shown`)]),
+    ...(left === 0 ? [] : [style.paint("dim", `  ${left} earlier one${left === 1 ? " is" : "s are"} not shown`)]),
     ...turns.map((turn) => {
       const { tone, word } = ending(turn, holder !== undefined)
       const lasted = turn.end === undefined ? "" : ` · ${TurnText.duration(Math.max(0, turn.end.time - turn.started))}`
