@@ -107,7 +107,8 @@ export interface SessionDriver {
   /**
    * Writes a text as a turn of its own, without a model call, and answers its
    * number. While a turn runs, or is about to, the text is parked like any other
-   * `inject`, and the answer is `undefined`.
+   * `inject`, and the answer is `undefined`. Fails with `CANCELLED` once the driver is
+   * closed, and as the log does where the text is not in it; its turn is ended then.
    */
   readonly injectAsTurn: (text: string, source: string) => Effect.Effect<number | undefined, StoreError>
   /** Wakes the driver for what is parked. */
@@ -474,11 +475,16 @@ export const make = (options: Options): Effect.Effect<SessionDriver, StoreError,
           const turn = log.lastTurn() + 1
           idle.closeUnsafe()
           maintenance = { wakeRequested: false }
+          let told: Exit.Exit<unknown, StoreError> = Exit.void
           yield* bracket({ kind: "injection", source }, () =>
-            Effect.as(
-              log.append({ type: "context/message", data: { text, source }, surface_op: "append" }),
-              { verdict: { type: "completed" }, goesOn: false } as const
+            log.append({ type: "context/message", data: { text, source }, surface_op: "append" }).pipe(
+              Effect.onExit((exit) =>
+                Effect.sync(() => {
+                  told = exit
+                })),
+              Effect.as({ verdict: { type: "completed" }, goesOn: false } as const)
             )).pipe(Effect.ensuring(endMaintenance))
+          yield* told
           return turn
         }).pipe(Effect.uninterruptible),
       wake,

@@ -96,7 +96,7 @@ export const ofPrompt = (options: {
       }),
     isOpen: () => log.openTurn() === turn,
     append: appendTo(log.append),
-    end: (verdict, failure) => Effect.suspend(() => log.openTurn() === turn ? Enclosure.end(log, verdict, failure) : Effect.void)
+    end: (verdict, failure) => Enclosure.end(log, verdict, failure)
   }
 }
 

@@ -109,6 +109,27 @@ describe("a turn", () => {
       ])
     }))
 
+  for (const verdict of [
+    { type: "error", error: Failure.make("SERVER", "it broke") },
+    { type: "aborted", cause: "hook", mode: "graceful" }
+  ] as const) {
+    test(`that ends as ${verdict.type} parks what waits until somebody wakes the driver again`, (scene, drive) =>
+      Effect.gen(function*() {
+        const turn = yield* held
+        const { execute, prompts } = recorder()
+        const driver = yield* drive(inTurn(turn.execute, execute))
+        yield* driver.send(followup("a"))
+        yield* turn.running
+        yield* driver.send(followup("b"))
+        yield* turn.release(verdict)
+        yield* driver.whenIdle
+        assert.deepStrictEqual([words(scene.events).filter((word) => word.startsWith("turn/start")).length, prompts], [1, []])
+        yield* driver.wake
+        yield* driver.whenIdle
+        assert.deepStrictEqual(prompts, [["b"]])
+      }))
+  }
+
   test("takes what waits for the next step when it asks for it", (scene, drive) =>
     Effect.gen(function*() {
       const waiting = yield* Deferred.make<void>()
@@ -170,13 +191,14 @@ describe("a blocked turn", () => {
         Effect.gen(function*() {
           yield* Effect.forkDetach(Effect.andThen(Scope.close(scope, Exit.void), Deferred.succeed(closed, undefined)), { startImmediately: true })
           yield* Deferred.await(closing)
-          return yield* Effect.die(new Error("the policy broke"))
+          return yield* new SessionStore.SessionStoreError({ failure: Failure.make("SERVER", "the policy broke") })
         })
       yield* scene.receiveElsewhere(followup("a"))
       yield* Effect.forkDetach(Effect.andThen(Effect.yieldNow, Deferred.succeed(closing, undefined)))
       yield* Scope.provide(drive(execute, { gate }), scope)
       yield* Deferred.await(closed)
-      assert.deepStrictEqual([words(scene.events).at(-1), prompts], ["turn/end 1 aborted disposed hard", []])
+      // What broke is told where the log does not say it.
+      assert.deepStrictEqual([words(scene.events).at(-1), prompts, scene.troubles], ["turn/end 1 aborted disposed hard", [], ["SERVER"]])
     }))
 })
 
@@ -389,7 +411,11 @@ describe("a waking message", () => {
       yield* turn.running
       yield* driver.send(followup("b"))
       yield* Scope.close(scope, Exit.void)
-      assert.strictEqual((yield* Effect.flip(driver.send(followup("c")))).failure.code, "CANCELLED")
+      const refused = [driver.send(followup("c")), driver.send(steer("c")), driver.send(inject("c")), driver.injectAsTurn("c", "user"), driver.maintain(Effect.void)]
+      for (const asked of refused) assert.strictEqual((yield* Effect.flip(asked)).failure.code, "CANCELLED")
+      yield* driver.wake
+      yield* driver.background(() => Effect.die(new Error("it runs")))
+      for (let n = 0; n < 20; n++) yield* Effect.yieldNow
       assert.deepStrictEqual(words(scene.events).at(-1), "turn/end 1 aborted disposed hard")
       assert.deepStrictEqual([scene.received.length, scene.discarded, yield* driver.phase], [2, [], { _tag: "Closed" }])
     }))
@@ -440,6 +466,22 @@ describe("a cancellation", () => {
       assert.deepStrictEqual(prompts, [["b"]])
     }))
 
+  test("never reaches a turn that is over", (_, drive) =>
+    Effect.gen(function*() {
+      const tokens: Array<Cancel.CancelToken> = []
+      const second = yield* held
+      const driver = yield* drive((turn) => {
+        tokens.push(turn.cancel)
+        return tokens.length === 1 ? Effect.succeed(completed) : second.execute(turn)
+      })
+      yield* driver.send(followup("a"))
+      yield* driver.send(followup("b"))
+      yield* second.running
+      yield* driver.cancel(user, discard)
+      yield* driver.whenIdle
+      assert.deepStrictEqual(yield* Effect.forEach(tokens, (token) => token.requests), [[], [user]])
+    }))
+
   test("never reaches the turn after it", (scene, drive) =>
     Effect.gen(function*() {
       const first = yield* held
@@ -486,7 +528,8 @@ describe("an injected text", () => {
     Effect.gen(function*() {
       const driver = yield* drive(recorder().execute)
       scene.fault = (body) => body.type === "context/message"
-      yield* driver.injectAsTurn("note", "plugin:x")
+      // Whoever sent it is told that it is not there.
+      assert.strictEqual((yield* Effect.flip(driver.injectAsTurn("note", "plugin:x"))).failure.code, "STORE_FULL")
       assert.deepStrictEqual(words(scene.events), ["turn/start 1 injection", "error STORE_FULL", "turn/end 1 error STORE_FULL"])
     }))
 })

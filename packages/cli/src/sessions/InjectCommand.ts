@@ -2,11 +2,8 @@
  * `turnpike sessions inject`: tells a session something, in its inbox or as a turn
  * of its own without a model call.
  */
-import { Failure, type Verdict } from "@turnpike/contract"
-import { SessionLog, SessionStore } from "@turnpike/kernel"
-import * as Cause from "effect/Cause"
+import { InjectedTurn, SessionLog } from "@turnpike/kernel"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import { type Given, isOn, one } from "../CommandLine.ts"
 import * as Composition from "../Composition.ts"
@@ -19,27 +16,6 @@ import * as SessionsProgram from "./SessionsProgram.ts"
 
 const source = "user"
 
-const failureOf = (cause: Cause.Cause<SessionStore.SessionStoreError>): Failure.Failure => {
-  const squashed = Cause.squash(cause)
-  return squashed instanceof SessionStore.SessionStoreError ? squashed.failure : Failure.make("INTERNAL", `the text could not be written: ${Cause.pretty(cause)}`)
-}
-
-/**
- * Writes the text as a turn of its own and answers its number. A turn that was
- * begun is ended, whatever comes between; where even that fails, whoever opens the
- * session next closes it.
- */
-const writeTurn = (log: SessionLog.SessionLog, text: string): Effect.Effect<number, SessionStore.SessionStoreError> =>
-  Effect.gen(function*() {
-    const turn = log.lastTurn() + 1
-    yield* log.append({ type: "turn/start", data: { turn, trigger: { kind: "injection", source } } })
-    const told = yield* Effect.exit(log.append({ type: "context/message", data: { text, source }, surface_op: "append" }))
-    const verdict: Verdict.Verdict = Exit.isSuccess(told) ? { type: "completed" } : { type: "error", error: failureOf(told.cause) }
-    yield* log.append({ type: "turn/end", data: { turn, verdict } })
-    yield* told
-    return turn
-  }).pipe(Effect.uninterruptible)
-
 const asTurn = (given: Given, { id, store }: Sessions.Found, text: string): Effect.Effect<number, SessionsProgram.Problem, Scope.Scope> =>
   Effect.gen(function*() {
     const log = yield* SessionLog.open(store, id, Store.holder("sessions inject")).pipe(
@@ -47,7 +23,7 @@ const asTurn = (given: Given, { id, store }: Sessions.Found, text: string): Effe
     )
     const { closed } = log.writer.recovery
     if (closed.length > 0) Composition.say("turnpike: a turn that a crash had left open was closed first")
-    const turn = yield* writeTurn(log, text)
+    const turn = yield* InjectedTurn.write(log, text, source)
     const said = `the text is turn ${turn} of session ${id}`
     yield* SessionsProgram.afterwards(isOn(given, "json") ? SessionsProgram.writeJson({ session_id: id, turn }) : SessionsProgram.write(`${turn}\n`), said)
     if (!isOn(given, "json")) Composition.say(`turnpike: ${said}`)
