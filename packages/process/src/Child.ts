@@ -45,7 +45,11 @@ export interface Termination {
 
 /** What had to be done to leave nothing behind. All lists are in the order of discovery. */
 export interface KillReport {
-  /** Those that were alive and were killed. */
+  /**
+   * Those that were alive and were killed. `killBornSince` lists those too that ended on
+   * its TERM; `close` does not list those of the program's group that ended on a signal of
+   * the ladder before KILL, since nothing tells them from those that the program ended.
+   */
   readonly killed: ReadonlyArray<ProcessInfo>
   /** Those that are alive all the same: not ours to signal (another user's, through sudo), or stuck in the kernel. */
   readonly survivors: ReadonlyArray<ProcessInfo>

@@ -9,7 +9,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Strategy } from "../../src/Containment.ts"
 import * as Supervisor from "../../src/Supervisor.ts"
-import { heavyScenarios, preparedScenarios, type Scenario, scenarios, type Stage } from "./scenarios.ts"
+import { foreignScenarios } from "./foreignScenarios.ts"
+import { heavyScenarios, type Scenario, scenarios, type Stage } from "./scenarios.ts"
 import * as Specimens from "./specimens.ts"
 
 export interface Order {
@@ -47,7 +48,7 @@ const program = Effect.gen(function*() {
     return yield* Effect.never
   }
 
-  const all: Record<string, Scenario> = { ...scenarios, ...heavyScenarios, ...preparedScenarios }
+  const all: Record<string, Scenario> = { ...scenarios, ...heavyScenarios, ...foreignScenarios }
   yield* Effect.forEach(order.names, (name) =>
     Effect.gen(function*() {
       const directory = Specimens.makeDirectory("scenario", order.directory)

@@ -51,6 +51,10 @@ export const expectations = (strategy: Strategy): Record<ScenarioName, { readonl
         same: true
       }
     },
+    "a child that ends when it is asked": {
+      fact: "does not list what ended with its group on a gentler signal than KILL",
+      facts: { exit: { code: 7, signal: null }, killed: [], alive: [] }
+    },
     "the end of a scope": {
       fact: "leaves nothing when its scope ends, and tells afterwards what it killed",
       facts: { alive: [], killed: held }

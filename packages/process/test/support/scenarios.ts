@@ -28,7 +28,8 @@ export interface Stage {
 export type Facts = { readonly [name: string]: unknown }
 export type Scenario = (stage: Stage) => Effect.Effect<Facts, ProcessError, Scope.Scope>
 
-const fast = { closeLadder: [{ signal: "SIGTERM", waitMs: 100 }] } as const
+/** Hardly waits for a program that ignores TERM. */
+export const fast = { closeLadder: [{ signal: "SIGTERM", waitMs: 100 }] } as const
 
 /** Waits until `condition` holds, looking every 10 ms. Answers whether it did within the bound. */
 export const eventually = (condition: () => boolean, boundMs = 10_000): Effect.Effect<boolean> =>
@@ -56,13 +57,15 @@ const firstLine = (child: Child) =>
 
 const allLines = (child: Child) => Effect.map(Stream.runCollect(child.lines), (lines) => lines.map(text))
 
-const started = (stage: Stage, expected: ReadonlyArray<string>) =>
+/** Waits until specimens of these names are alive. */
+export const started = (stage: Stage, expected: ReadonlyArray<string>) =>
   eventually(() => {
     const running = Specimens.names(stage.directory, Specimens.alive(stage.directory))
     return expected.every((name) => running.includes(name))
   })
 
-const quietTail = (name: string) => `tail -f "$SPECIMEN_DIRECTORY/${name}" </dev/null >/dev/null 2>&1 &`
+/** What a shell starts a specimen with that holds none of its pipes. */
+export const quietTail = (name: string) => `tail -f "$SPECIMEN_DIRECTORY/${name}" </dev/null >/dev/null 2>&1 &`
 
 const reasonOf = (effect: Effect.Effect<unknown, ProcessError, Scope.Scope>) =>
   Effect.match(effect, { onFailure: (error) => `${error.reason._tag}: ${error.message}`, onSuccess: () => "started" })
@@ -137,6 +140,17 @@ export const scenarios = {
       alive: Specimens.alive(stage.directory),
       same: report === (yield* child.close)
     }
+  }),
+
+  "a child that ends when it is asked": Effect.fnUntraced(function*(stage: Stage) {
+    Specimens.touch(stage.directory, ["asked"])
+    const child = yield* stage.shell("tail -f \"$SPECIMEN_DIRECTORY/asked\" & trap 'wait $!; exit 7' TERM; echo ready; while :; do sleep 0.05; done", {
+      closeLadder: [{ signal: "SIGTERM", waitMs: 5000 }]
+    })
+    yield* firstLine(child)
+    yield* started(stage, ["asked"])
+    const { exit, killed } = yield* child.close
+    return { exit, killed, alive: Specimens.alive(stage.directory) }
   }),
 
   "the end of a scope": Effect.fnUntraced(function*(stage: Stage) {
@@ -450,22 +464,6 @@ export const heavyScenarios = {
     for (let round = 0; round < 200; round++) yield* once
     yield* eventually(() => descriptors() <= before, 5000)
     return { leaked: Math.max(0, descriptors() - before), alive: Specimens.alive(stage.directory) }
-  })
-} satisfies Record<string, Scenario>
-
-/** Those that need something to be put into the stage's directory first. */
-export const preparedScenarios = {
-  "a descendant that became another user": Effect.fnUntraced(function*(stage: Stage) {
-    Specimens.touch(stage.directory, ["foreign", "own"])
-    // `as-root` is a set-uid setpriv: what sudo does, without a password.
-    const child = yield* stage.shell(
-      `"$SPECIMEN_DIRECTORY/../as-root" --reuid=0 --regid=0 --clear-groups tail -f "$SPECIMEN_DIRECTORY/foreign" &
-       setsid ${quietTail("own")} while :; do sleep 0.05; done`,
-      fast
-    )
-    yield* started(stage, ["foreign", "own"])
-    const report = yield* child.close
-    return { killed: Specimens.names(stage.directory, report.killed), survivors: Specimens.names(stage.directory, report.survivors) }
   })
 } satisfies Record<string, Scenario>
 

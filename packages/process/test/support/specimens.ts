@@ -4,7 +4,9 @@
  * Each scenario has a directory of its own, and every process that it starts has
  * that directory's path in its command line or its environment: so the count is
  * exact, whatever else runs on the machine. `tail -f <directory>/<name>` is a
- * process that stays until it is killed and whose command line names it.
+ * process that stays until it is killed and whose command line names it. It has
+ * its name from the moment in which it is tail: while it is a shell, setsid or env
+ * that is yet to become it, it is still in the group that it is going to leave.
  */
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -55,10 +57,10 @@ export const end = (processes: ReadonlyArray<Specimen>): void => {
   }
 }
 
-/** The names of the `tail -f` processes in a list of commands, sorted. */
+/** The names of the `tail -f` processes in a list of commands, sorted; what is going to be one is not among them. */
 export const names = (directory: string, processes: ReadonlyArray<{ readonly command: string }>): ReadonlyArray<string> =>
   processes.flatMap(({ command }) => {
-    const match = new RegExp(`${directory}/([a-z-]+)$`).exec(command)
+    const match = new RegExp(`^tail -f ${directory}/([a-z-]+)$`).exec(command)
     return match === null ? [] : [match[1]!]
   }).sort()
 
