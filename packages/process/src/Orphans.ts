@@ -35,7 +35,7 @@ export const reap = Effect.fn("Orphans.reap")(function*(options: Options = {}) {
   const killed = new Map<string, ProcessInfo.ProcessInfo>()
   const deadline = WallClock.now() + boundMs
   while (true) {
-    const orphans = find(table, self, prefix)
+    const orphans = find(table, self, prefix, killed)
     const infos = orphans.map((row): ProcessInfo.ProcessInfo => ({
       pid: row.pid,
       parentPid: row.parentPid,
@@ -55,10 +55,12 @@ export const reap = Effect.fn("Orphans.reap")(function*(options: Options = {}) {
   }
 })
 
+/** `known` are those that were found before, by their identities: one that has lost its parent meanwhile has nothing else to tell it by. */
 const find = (
   table: ProcessTable.ProcessTable,
   self: OwnerTag.Owner,
-  prefix: string
+  prefix: string,
+  known: ReadonlyMap<string, unknown>
 ): ReadonlyArray<ProcessTable.Row> => {
   if (table.source !== "procfs") return []
   const rows = table.rows()
@@ -78,6 +80,10 @@ const find = (
   const untagged: Array<ProcessTable.Row> = []
   for (const row of rows) {
     if (row.zombie || protectedPids.has(row.pid)) continue
+    if (known.has(ProcessInfo.identity(row))) {
+      orphans.set(row.pid, row)
+      continue
+    }
     const owners = [...OwnerTag.inEnvironment(table.environment(row.pid), prefix).values()]
     if (owners.length === 0) untagged.push(row)
     else if (owners.every(isDead)) orphans.set(row.pid, row)

@@ -32,10 +32,12 @@ const why = process.platform !== "linux"
   : group.missing ?? (setUidWorks() ? undefined : "set-uid programs do nothing in the directory for temporary files")
 
 describe("survivors", () => {
-  it.skipIf(why !== undefined)(`are listed when a descendant became another user and cannot be killed${why === undefined ? "" : ` (left out: ${why})`}`, async () => {
-    const name = "a descendant that became another user"
-    const { errors, left, outcomes } = await perform(group, [name], 1, installAsRoot)
-    assert.deepStrictEqual([outcomes.get(name), errors], [{ facts: { killed: ["own"], survivors: ["foreign"] } }, ""])
-    assert.deepStrictEqual(left.map(({ command }) => /[^/]*$/.exec(command)![0]), ["foreign"])
-  }, 60_000)
+  const leftOut = why === undefined ? "" : ` (left out: ${why})`
+  for (const name of ["a descendant that became another user", "an orphan's child that became another user"]) {
+    it.skipIf(why !== undefined)(`are listed where there is ${name}, which cannot be killed${leftOut}`, async () => {
+      const { errors, left, outcomes } = await perform(group, [name], 1, installAsRoot)
+      assert.deepStrictEqual([outcomes.get(name), errors], [{ facts: { killed: ["own"], survivors: ["foreign"] } }, ""])
+      assert.deepStrictEqual(left.map(({ command }) => /[^/]*$/.exec(command)![0]), ["foreign"])
+    }, 60_000)
+  }
 })
