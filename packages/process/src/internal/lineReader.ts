@@ -7,6 +7,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Pull from "effect/Pull"
 import type { Readable } from "node:stream"
+import { clearImmediate, setImmediate } from "node:timers"
 import type { Line } from "../Line.ts"
 import * as LineSplitter from "../LineSplitter.ts"
 
@@ -29,7 +30,7 @@ export interface LineReader {
  * has: a descendant may hold the pipe for ever. What the program itself wrote is
  * in the pipe by then, and a pipe and its buffers hold less than this.
  */
-const silenceMs = 1000
+export const silenceMs = 1000
 const mostBytesAfter = 1024 * 1024
 
 export const make = (stream: Readable, options: LineSplitter.Options): LineReader => {
@@ -59,9 +60,14 @@ export const make = (stream: Readable, options: LineSplitter.Options): LineReade
   /** Waits for bytes; answers `undefined` when there are no more. */
   const read: Effect.Effect<Uint8Array | undefined, string> = Effect.callback((resume) => {
     let timer: NodeJS.Timeout | undefined
-    const settle = (effect: Effect.Effect<Uint8Array | undefined, string>) => {
+    let lastLook: NodeJS.Immediate | undefined
+    const stopWaiting = () => {
       wake = undefined
       clearTimeout(timer)
+      clearImmediate(lastLook)
+    }
+    const settle = (effect: Effect.Effect<Uint8Array | undefined, string>) => {
+      stopWaiting()
       resume(effect)
     }
     const attempt = () => {
@@ -79,17 +85,17 @@ export const make = (stream: Readable, options: LineSplitter.Options): LineReade
       }
       if (programEnded && timer === undefined) {
         timer = setTimeout(() => {
-          ending = "held"
-          settle(Effect.succeed(undefined))
+          // A process that was kept from running finds its timers due before it has seen what came meanwhile.
+          lastLook = setImmediate(() => {
+            ending = "held"
+            settle(Effect.succeed(undefined))
+          })
         }, silenceMs)
       }
     }
     wake = attempt
     attempt()
-    return Effect.sync(() => {
-      wake = undefined
-      clearTimeout(timer)
-    })
+    return Effect.sync(stopWaiting)
   })
 
   // No generator: a program that streams makes a read of every line.

@@ -13,7 +13,7 @@ import type { Strategy } from "../Containment.ts"
 import * as ProcessError from "../ProcessError.ts"
 import * as ProcessInfo from "../ProcessInfo.ts"
 import * as Family from "./family.ts"
-import type * as LineReader from "./lineReader.ts"
+import * as LineReader from "./lineReader.ts"
 import * as NodeChild from "./nodeChild.ts"
 import type * as OutputTail from "./outputTail.ts"
 import type { ProcessTable } from "./processTable.ts"
@@ -49,6 +49,11 @@ const defaultGraceMs = 1_000
 const killBornBoundMs = 2_000
 /** How long a process that cannot be judged yet is waited for. */
 const uncertainBoundMs = 1_000
+/**
+ * How often, at least, a held namespace is looked at. Our own processes in it hold its
+ * output: they let it go before its silence says that a descendant still does.
+ */
+const heldLookMs = LineReader.silenceMs / 2
 /** How long a process without a command line may take to end by itself, or to become another program. */
 const dyingBoundMs = 100
 
@@ -99,7 +104,7 @@ export const make = (parts: Parts): SupervisedChild => {
     const timer = setTimeout(() => {
       if (closing || Deferred.isDoneUnsafe(rootGone)) return
       if (isEmpty()) node.control.end()
-      else letGoWhenEmpty(Math.min(1000, delayMs * 2))
+      else letGoWhenEmpty(Math.min(heldLookMs, delayMs * 2))
     }, delayMs)
     timer.unref()
   }
