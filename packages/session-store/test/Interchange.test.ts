@@ -122,6 +122,22 @@ describe("a session as lines", () => {
       assert.deepStrictEqual((yield* store.pending(id)).nextTurn.map(({ retry_of, text }) => [retry_of, text]), [["r-1", "first"], [undefined, "second"]])
     }))
 
+  it.effect("of a fork has a prompt once, whatever its parent did with a receipt of the same id", () =>
+    Effect.gen(function*() {
+      const seed = Log.log([Log.turnStart(1), Log.claimed(1, "r-1"), { type: "turn/end", data: { turn: 1, verdict: { type: "interrupted", not_started: true } } }])
+      const store = yield* SessionStoreMemory.make
+      yield* store.create({ ...header, parent: { id: Scalars.SessionId.make("s-0"), events: 3 } }, seed)
+      yield* store.receive(id, { kind: "followup", text: "first", source: "user" })
+      const before = yield* exported(store)
+      const crashes = Effect.scoped(Effect.gen(function*() {
+        const writer = yield* store.open(id, "who is killed")
+        yield* writer.append([{ seq: 3, time: 1, ...Log.turnStart(2) }, { seq: 4, time: 1, ...Log.claimed(2, "r-1") }], { sync: true })
+      }))
+      const recovers = Effect.scoped(Effect.asVoid(store.open(id, "who comes after the crash")))
+      const meanwhile: SessionStore.Service = { ...store, inbox: (session) => Stream.unwrap(Effect.as(Effect.andThen(crashes, recovers), store.inbox(session))) }
+      assert.strictEqual(yield* exported(meanwhile), before)
+    }))
+
   it.effect("has what was received after a prompt that waits again, whatever says that it does", () =>
     Effect.gen(function*() {
       // A store whose inbox and log are no one commit, and whose writer died between the two.

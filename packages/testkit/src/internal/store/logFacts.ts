@@ -242,6 +242,24 @@ export const facts: ReadonlyArray<Fact> = [
       })
   },
   {
+    name: "a writer that was taken for dead writes nothing where the next one has written nothing yet either",
+    needs: "expire",
+    run: (store, hooks) =>
+      Effect.gen(function*() {
+        const frozen = yield* begun(store)
+        yield* frozen.writer.append(numbered(turn(1)), { sync: true })
+        yield* hooks.expire(id)
+        const next = yield* opened(store, id, "another")
+        // It goes on from the log's end: nothing but who has the session now is in its way.
+        for (const sync of [true, false]) {
+          assert.equal(yield* codeOf(frozen.writer.append(numbered(turn(2), 7), { sync })), "SESSION_BUSY")
+        }
+        assert.deepEqual(yield* all(store.read(id, -1)), numbered(turn(1)))
+        yield* next.writer.append(numbered(turn(2), 7), { sync: true })
+        assert.deepEqual(yield* all(store.read(id, -1)), numbered([...turn(1), ...turn(2)]))
+      })
+  },
+  {
     name: "readers that come and go see each event once, whatever is committed meanwhile",
     run: (store) =>
       Effect.gen(function*() {

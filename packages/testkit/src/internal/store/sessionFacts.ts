@@ -199,6 +199,23 @@ export const facts: ReadonlyArray<Fact> = [
       })
   },
   {
+    name: "a fork that was exported is restored with what waits, though its parent claimed a receipt of the same id",
+    run: (store) =>
+      Effect.gen(function*() {
+        const seed = numbered([start(1), claimed(1, "r-1"), end(1)])
+        const own: ReadonlyArray<InboxEntry.InboxEntry> = [
+          { seq: 0, time: 1, type: "received", id: "r-1", kind: "followup", text: "a", source: "x" },
+          { seq: 1, time: 1, type: "received", id: "r-2", kind: "followup", text: "b", source: "x" }
+        ]
+        const log = [...seed, ...numbered([start(2), claimed(2, "r-2"), end(2)], 3)]
+        yield* store.restore({ ...headerOf(other), parent: { id, events: 3 } }, Stream.fromIterable(log), Stream.fromIterable(own))
+        assert.deepEqual((yield* store.pending(other)).nextTurn.map(({ id: receipt }) => receipt), ["r-1"])
+        const { writer } = yield* opened(store, other)
+        yield* writer.append(numbered([start(3), claimed(3, "r-1"), end(3)], 6), { sync: true })
+        assert.deepEqual((yield* store.pending(other)).nextTurn, [])
+      })
+  },
+  {
     name: "an export that breaks a rule is refused, and nothing of it is there",
     run: (store) =>
       Effect.gen(function*() {
